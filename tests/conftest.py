@@ -1,0 +1,45 @@
+"""Every test runs offline, on one thread, without the user's own data and cache directories."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# Set before any test imports a library that reads them once, at import.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_DATASETS_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# Sums depend on the number of threads, so golden values need a fixed one; two pytest workers also share few cores.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.pop("MTL_DATA_DIR", None)
+
+hypothesis.settings.register_profile("mtl", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("mtl")
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests never read or fill the cache in the user's home."""
+    os.environ["MTL_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The root of the real benchmark files (`glue/`, `clue/`); the test is skipped where there are none.
+
+    MTL_TEST_DATA_DIR names it; otherwise `shared/data` beside the repository is tried.
+    """
+    named = os.environ.get("MTL_TEST_DATA_DIR")
+    root = Path(named) if named else REPOSITORY.parent / "shared" / "data"
+    if not root.is_dir():
+        pytest.skip(f"no real data at {root}; set MTL_TEST_DATA_DIR to a directory that holds glue/ and clue/")
+    return root
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return REPOSITORY
