@@ -1,0 +1,53 @@
+"""Settings of the shared encoder and of the heads on it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mtl.config.kinds import OneOf
+from mtl.config.settings import Settings
+
+
+class EncoderSettings(Settings):
+    """What every encoder's settings have.
+
+    ``batching``: ``packed`` runs all sequences of a batch as one row without padding, ``padded`` is the plain way, for
+    models whose attention cannot be replaced. ``dropout``: None keeps the model's own rates.
+    """
+
+    kind: str
+    batching: Literal["packed", "padded"] = "packed"
+    dropout: float | None = Field(None, ge=0, lt=1)
+    known_training_data: tuple[str, ...] = ()
+    """Corpora the encoder was trained on that bear on a reported score; printed beside every table."""
+
+
+class PretrainedEncoder(EncoderSettings):
+    """A pretrained model: a hub id, a directory, or ``package:NAME`` for weights inside an installed package."""
+
+    kind: Literal["pretrained"] = "pretrained"
+    path: str = "google-bert/bert-base-uncased"
+
+
+class ScratchEncoder(EncoderSettings):
+    """A BERT-shaped encoder with random weights; ``tokenizer`` is ``mini`` or a path as for a pretrained model."""
+
+    kind: Literal["scratch"] = "scratch"
+    tokenizer: str = "google-bert/bert-base-uncased"
+    layers: int = Field(4, ge=1)
+    width: int = Field(256, ge=1)
+    attention_heads: int = Field(4, ge=1)
+    feed_forward: int = Field(1024, ge=1)
+    positions: int = Field(512, ge=8)
+
+
+ENCODERS: dict[str, type[Settings]] = {"pretrained": PretrainedEncoder, "scratch": ScratchEncoder}
+AnyEncoder = Annotated[EncoderSettings, OneOf(ENCODERS)]
+
+
+class HeadSettings(Settings):
+    """A task's head: pooling of the encoder's output, dropout, and a learning rate of its own where one is set."""
+
+    pooling: Literal["first_dense", "first", "mean"] = "first_dense"
+    dropout: float = Field(0.1, ge=0, lt=1)
+    learning_rate: float | None = Field(None, gt=0)

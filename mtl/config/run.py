@@ -1,0 +1,76 @@
+"""The settings of a whole run, and those of one stage or task as resolved from it."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mtl.config.encoder import AnyEncoder, HeadSettings, PretrainedEncoder
+from mtl.config.sampling import AnySampling, TemperatureSampling
+from mtl.config.settings import Settings, execution
+from mtl.config.training import EvaluationSettings, OptimizerSettings, SelectionSettings, TrainingSettings
+from mtl.config.weighting import AnyWeighting, ConstantWeighting
+
+Stage = Literal["single", "joint", "finetune"]
+
+
+class DataSettings(Settings):
+    """Where rows come from and how they are cut. ``root``: None reads ``MTL_DATA_DIR``; ``cache`` ``MTL_CACHE_DIR``."""
+
+    root: str | None = execution(None)
+    cache: str | None = execution(None)
+    max_length: int = Field(128, ge=8)
+    max_train_rows: int | dict[str, int] | None = None
+    """At most this many training rows of each task (or of the tasks named); smaller sets are parts of larger ones."""
+
+
+class LoggingSettings(Settings):
+    """How often to write a record to metrics.jsonl, and whether TensorBoard events are written as well."""
+
+    every: int = Field(10, ge=1)
+    tensorboard: bool = True
+
+
+class CheckpointSettings(Settings):
+    """How often to save what is needed to resume (None: only when stopped), and how many of those to keep."""
+
+    every: int | None = Field(1000, ge=1)
+    keep: int = Field(1, ge=1)
+
+
+class StageSettings(Settings):
+    """All that a stage block or a task override may set, resolved for one trained model."""
+
+    head: HeadSettings = HeadSettings()
+    sampling: AnySampling = TemperatureSampling()
+    weighting: AnyWeighting = ConstantWeighting()
+    training: TrainingSettings = TrainingSettings(epochs=3, rows_per_update=32)
+    optimizer: OptimizerSettings = OptimizerSettings()
+    selection: SelectionSettings = SelectionSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+
+
+class RunConfig(StageSettings):
+    """A run: its tasks, stages, data and encoder, the settings common to all stages, and what a stage or task changes.
+
+    The blocks ``single``, ``joint`` and ``finetune`` override any :class:`StageSettings` key for their stage, and
+    ``task_overrides`` for one task; in a joint stage only a task's ``head`` applies. Order: base < stage < task.
+    """
+
+    out: str = execution("runs/run")
+    seed: int = Field(1, ge=0)
+    stages: tuple[Stage, ...] = Field(("single", "joint", "finetune"), min_length=1)
+    tasks: tuple[str, ...] = Field(min_length=1)
+    data: DataSettings = DataSettings()
+    encoder: AnyEncoder = PretrainedEncoder()
+    logging: LoggingSettings = execution(LoggingSettings())
+    checkpoint: CheckpointSettings = execution(CheckpointSettings())
+    single: dict[str, Any] = {}
+    joint: dict[str, Any] = {}
+    finetune: dict[str, Any] = {}
+    task_overrides: dict[str, dict[str, Any]] = {}
+
+
+def rebuild_models() -> None:
+    """Make the models know kinds that were registered after this module was imported."""
+    StageSettings.model_rebuild(force=True)
+    RunConfig.model_rebuild(force=True)

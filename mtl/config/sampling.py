@@ -1,0 +1,128 @@
+"""Settings of the task sampler: how often each task is drawn, and how that changes over training."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from mtl.config.kinds import OneOf
+from mtl.config.settings import Settings
+
+Share = Annotated[float, Field(gt=0)]
+Exponent = Annotated[float, Field(ge=0)]
+
+
+class ConstantSchedule(Settings):
+    """The exponent stays what the sampler says."""
+
+    kind: Literal["constant"] = "constant"
+
+
+class LinearSchedule(Settings):
+    """The exponent goes in a straight line from the sampler's to ``end`` over the training."""
+
+    kind: Literal["linear"] = "linear"
+    end: Exponent = 0.2
+
+
+class CosineSchedule(Settings):
+    """The exponent goes along half a cosine from the sampler's to ``end`` over the training."""
+
+    kind: Literal["cosine"] = "cosine"
+    end: Exponent = 0.2
+
+
+class PalsSchedule(Settings):
+    """Stickland and Murray (2019): ``1 - 0.8 (e - 1) / (E - 1)`` in the e-th of E equal parts of the training."""
+
+    kind: Literal["pals"] = "pals"
+    epochs: int = Field(25, ge=1)
+
+
+SCHEDULES: dict[str, type[Settings]] = {
+    "constant": ConstantSchedule,
+    "linear": LinearSchedule,
+    "cosine": CosineSchedule,
+    "pals": PalsSchedule,
+}
+ScheduleSettings = Annotated[ConstantSchedule | LinearSchedule | CosineSchedule | PalsSchedule, OneOf(SCHEDULES)]
+
+
+class SamplingSettings(Settings):
+    """What every sampler's settings have: ``sizes`` says whether local or official row counts drive it."""
+
+    kind: str
+    sizes: Literal["actual", "official"] = "actual"
+
+
+class UniformSampling(SamplingSettings):
+    """Every task as often as any other."""
+
+    kind: Literal["uniform"] = "uniform"
+
+
+class ProportionalSampling(SamplingSettings):
+    """Each task in proportion to its size, sizes capped first where ``cap`` is set."""
+
+    kind: Literal["proportional"] = "proportional"
+    cap: int | None = Field(None, ge=1)
+
+
+class PowerSampling(SamplingSettings):
+    """Each task in proportion to its capped size raised to ``exponent``."""
+
+    kind: Literal["power"] = "power"
+    exponent: Exponent = 0.75
+    cap: int | None = Field(None, ge=1)
+    schedule: ScheduleSettings = ConstantSchedule()
+
+    @model_validator(mode="after")
+    def _pals_has_its_own_path(self) -> Self:
+        if self.schedule.kind == "pals" and self.exponent != 1.0:
+            raise ValueError("the pals schedule starts at exponent 1: leave sampling.exponent at 1")
+        return self
+
+
+class TemperatureSampling(SamplingSettings):
+    """Each task in proportion to its capped size raised to ``1 / temperature``: cap first, then root."""
+
+    kind: Literal["temperature"] = "temperature"
+    temperature: float = Field(1.0, gt=0)
+    cap: int | None = Field(None, ge=1)
+    schedule: ScheduleSettings = ConstantSchedule()
+
+    @model_validator(mode="after")
+    def _pals_has_its_own_path(self) -> Self:
+        if self.schedule.kind == "pals" and self.temperature != 1.0:
+            raise ValueError("the pals schedule starts at temperature 1: leave sampling.temperature at 1")
+        return self
+
+
+class FixedSampling(SamplingSettings):
+    """Shares given by name; they are normalised, and a task not named has share 1 before that."""
+
+    kind: Literal["fixed"] = "fixed"
+    shares: dict[str, Share] = {}
+
+
+class RoundRobinSampling(SamplingSettings):
+    """The tasks in turn."""
+
+    kind: Literal["round_robin"] = "round_robin"
+
+
+class ExactEpochSampling(SamplingSettings):
+    """Every example of every task exactly once an epoch, the tasks evenly interleaved."""
+
+    kind: Literal["exact_epoch"] = "exact_epoch"
+
+
+SAMPLINGS: dict[str, type[Settings]] = {
+    "uniform": UniformSampling,
+    "proportional": ProportionalSampling,
+    "power": PowerSampling,
+    "temperature": TemperatureSampling,
+    "fixed": FixedSampling,
+    "round_robin": RoundRobinSampling,
+    "exact_epoch": ExactEpochSampling,
+}
+AnySampling = Annotated[SamplingSettings, OneOf(SAMPLINGS)]
