@@ -1,0 +1,124 @@
+"""The layout of a run directory: where every file of a run is, and that no name leads out of it.
+
+::
+
+    <out>/config.yaml  environment.json  result.json  run.lock
+    <out>/joint/  single/<suite>/<task>/  finetune/<suite>/<task>/      one directory for each trained model
+
+Paths are computed, nothing is created, except by :func:`prepare_run_directory`.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+from mtl.errors import ConfigError
+
+STAGES = ("joint", "single", "finetune")
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Names that some file systems refuse or take for a device, whatever follows their first dot.
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+
+
+class StageDirectory:
+    """The directory of one trained model: its logs, checkpoints and predictions."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.metrics = path / "metrics.jsonl"
+        self.tensorboard = path / "tensorboard"
+        self.sequence = path / "sequence.npz"
+        self.checkpoints = path / "checkpoints"
+        self.record = path / "stage.json"
+
+    def predictions(self, task: str, split: str) -> Path:
+        """The Parquet file of the predictions for one split of the task ``suite/task``."""
+        return _inside(self.path, "predictions", *_task_parts(task), _name(split) + ".parquet")
+
+
+class RunDirectory:
+    """The directory of one run. ``path`` is the user's own choice; every name below it is checked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.yaml"
+        self.environment = path / "environment.json"
+        self.result = path / "result.json"
+        self.lock = path / "run.lock"
+
+    def stage(self, stage: str, task: str | None = None) -> StageDirectory:
+        """The directory of a stage: ``joint`` has one model and takes no task, the others one model for each task.
+
+        Raises ``ConfigError`` for an unknown stage, a missing or needless task, and a name that is not plain.
+        """
+        if stage not in STAGES:
+            raise ConfigError(f"unknown stage {stage!r}: it is one of {', '.join(STAGES)}")
+        if (task is None) != (stage == "joint"):
+            wanted = "takes no task" if stage == "joint" else "needs a task, such as glue/rte"
+            raise ConfigError(f"the stage {stage!r} {wanted}; got {task!r}")
+        return StageDirectory(_inside(self.path, stage, *(_task_parts(task) if task is not None else ())))
+
+    def clear(self) -> None:
+        """Delete everything in the directory except the lock, which belongs to whoever holds it."""
+        for entry in self.path.iterdir():
+            if entry == self.lock:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+
+def prepare_run_directory(path: Path, *, resume: bool, overwrite: bool) -> RunDirectory:
+    """An existing directory ready for a run: empty, or with ``resume`` as an earlier run left it.
+
+    A directory that holds nothing but a lock counts as empty, so this may, and where another trainer could be at work
+    on the same directory should, be called while the run's lock is held. Raises ``ConfigError`` where files of
+    somebody would be mixed up or lost: a directory with content and neither flag; ``overwrite`` of a directory that is
+    not a run's; ``resume`` of a run that is not there.
+    """
+    run = RunDirectory(path)
+    if resume and overwrite:
+        raise ConfigError("--resume continues a run and --overwrite deletes it: give one of them")
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{path} is a file, and a run needs a directory: choose another out=")
+    occupied = path.is_dir() and any(entry != run.lock for entry in path.iterdir())
+    if resume and not (occupied and run.config.is_file()):
+        raise ConfigError(f"nothing to resume in {path}: it has no config.yaml. Check out=, or leave out --resume")
+    if occupied and not resume:
+        if not overwrite:
+            raise ConfigError(f"{path} is not empty: --resume continues it, --overwrite replaces it, or change out=")
+        if not run.config.is_file():
+            raise ConfigError(
+                f"--overwrite refuses to delete {path}: it has no config.yaml, so it is not a run's directory. "
+                "Choose another out=, or delete it yourself"
+            )
+        run.clear()
+    path.mkdir(parents=True, exist_ok=True)
+    return run
+
+
+def _task_parts(task: str) -> tuple[str, str]:
+    suite, slash, name = task.partition("/")
+    if not slash:
+        raise ConfigError(f"{task!r} is not a task's name: it is written suite/task, such as glue/rte")
+    return _name(suite), _name(name)
+
+
+def _name(name: str) -> str:
+    """``name``, once it is certain that it names one plain entry of a directory on every file system."""
+    if not _NAME.fullmatch(name) or name.strip(".") != name or _RESERVED.fullmatch(name):
+        raise ConfigError(
+            f"{name!r} cannot be part of a path: use 1 to 64 letters, digits, '.', '_' or '-', "
+            "no dot at either end, and no device name such as 'con'"
+        )
+    return name
+
+
+def _inside(root: Path, *parts: str) -> Path:
+    """``root`` with ``parts`` below it, once it is certain that no link on the way leads out of ``root``."""
+    path = root.joinpath(*parts)
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise ConfigError(f"{path} leads out of {root} through a link: remove the link")
+    return path
