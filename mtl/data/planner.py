@@ -1,0 +1,60 @@
+"""From a stage's settings and its tasks' training rows to the plan of all its updates."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from mtl.config.run import StageSettings
+from mtl.data.drawn_plan import DrawnPlanner, UpdateSize
+from mtl.data.exact_plan import ExactEpochPlanner
+from mtl.data.streams import TaskStream
+from mtl.errors import ConfigError
+from mtl.sampling.registry import make_sampler
+
+Planner = DrawnPlanner | ExactEpochPlanner
+
+
+def make_planner(
+    settings: StageSettings, seed: int, streams: Sequence[TaskStream], sampler_sizes: Mapping[str, int]
+) -> Planner:
+    """The planner of a stage; ``sampler_sizes`` drive the shares (official or actual sizes, by task name)."""
+    training = settings.training
+    if settings.sampling.kind == "exact_epoch":
+        return _exact_planner(settings, seed, streams)
+    units = sum(stream.size if training.rows_per_update else int(stream.lengths.sum()) for stream in streams)
+    groups = None if training.tasks_per_update == "any" else training.tasks_per_update
+    if groups is not None and training.rows_per_update is not None and groups > training.rows_per_update:
+        raise ConfigError(
+            f"training.tasks_per_update is {groups}, more than the {training.rows_per_update} rows of an update; "
+            "lower it, or set it to any"
+        )
+    return DrawnPlanner(
+        seed,
+        updates_of(settings, units),
+        streams,
+        make_sampler(settings.sampling, sampler_sizes),
+        UpdateSize(training.rows_per_update, training.tokens_per_update, groups),
+    )
+
+
+def updates_of(settings: StageSettings, units: float) -> int:
+    """Updates of a training over ``units`` rows or tokens an epoch: as set, or ceil(epochs x units / units per update)."""
+    training = settings.training
+    if training.updates is not None:
+        return training.updates
+    assert training.epochs is not None
+    per_update = training.rows_per_update or training.tokens_per_update
+    assert per_update is not None
+    return math.ceil(round(training.epochs * units, 6) / per_update)
+
+
+def _exact_planner(settings: StageSettings, seed: int, streams: Sequence[TaskStream]) -> ExactEpochPlanner:
+    training = settings.training
+    if training.rows_per_update is None or training.tasks_per_update != "any":
+        raise ConfigError(
+            "sampling.kind exact_epoch takes every example once, in updates of a fixed number of rows that mix tasks: "
+            "set training.rows_per_update, and training.tasks_per_update to any"
+        )
+    rows = sum(stream.size for stream in streams)
+    total = updates_of(settings, rows)
+    examples = total * training.rows_per_update if training.epochs is None else round(training.epochs * rows)
+    return ExactEpochPlanner(seed, total, streams, training.rows_per_update, examples)

@@ -1,0 +1,69 @@
+"""The token store: one split of one task, tokenised once, flat and memory-mapped."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mtl.errors import DataError
+from mtl.sampling.samplers import IntArray
+
+ARRAYS = ("tokens", "types", "sequence_offsets", "example_offsets", "labels", "text_keys")
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class TokenStore:
+    """N examples of S sequences of T tokens in all.
+
+    ``tokens`` (T,) and ``types`` (T,) unsigned; ``sequence_offsets`` (S+1,) into tokens; ``example_offsets`` (N+1,) into
+    sequences; ``labels`` (N,) int64 classes or float32 scores, (0,) where the split has none; ``text_keys`` (N, texts)
+    64-bit hashes that are equal where texts are. ``fingerprint`` identifies data, tokenizer, template and length.
+    """
+
+    tokens: npt.NDArray[Any]
+    types: npt.NDArray[Any]
+    sequence_offsets: IntArray
+    example_offsets: IntArray
+    labels: npt.NDArray[Any]
+    text_keys: npt.NDArray[np.uint64]
+    fingerprint: str
+    data_fingerprint: str
+    truncated: int
+    empty: int
+
+    @property
+    def rows(self) -> int:
+        """Number of examples."""
+        return int(self.example_offsets.size - 1)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether every example has a label."""
+        return self.labels.size == self.rows and self.rows > 0
+
+    def lengths(self) -> IntArray:
+        """Tokens of every example (N,)."""
+        return np.diff(self.sequence_offsets[self.example_offsets])
+
+
+def open_store(directory: Path) -> TokenStore:
+    """Map the store's arrays; DataError where a file is missing or its checksum differs from the manifest's."""
+    manifest = json.loads((directory / MANIFEST).read_text())
+    for name, expected in manifest["sha256"].items():
+        path = directory / name
+        if not path.is_file() or file_sha256(path) != expected:
+            raise DataError(f"the token store file {path} is missing or damaged; delete {directory} to have it rebuilt")
+    arrays = {name: np.load(directory / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS}
+    described = {name: manifest[name] for name in ("fingerprint", "data_fingerprint", "truncated", "empty")}
+    return TokenStore(**arrays, **described)
+
+
+def file_sha256(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

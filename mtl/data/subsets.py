@@ -1,0 +1,58 @@
+"""Fixed parts of a training split: the holdout that selection reads, and smaller training sets that nest."""
+
+import numpy as np
+import numpy.typing as npt
+
+from mtl.random_streams import stream_key
+from mtl.sampling.permutation import mix64
+from mtl.sampling.samplers import IntArray
+
+_HOLDOUT_SHARE = 0.1
+_HOLDOUT_ROWS = 2000
+
+
+def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+    """Rows to train on and rows to hold out, both sorted; about min(10%, 2,000) rows are held out.
+
+    ``text_keys`` (N, texts): rows linked by a shared text, in whichever column, stay together. Groups are taken in the
+    order of a hash of the task's name and the row, until the next would exceed the size: the same in every run.
+    """
+    groups = _linked_groups(text_keys)
+    sizes = np.bincount(groups)
+    # A group stands where its first row's hash puts it.
+    first_rows = np.unique(groups, return_index=True)[1]
+    order = np.argsort(_row_hashes("holdout", task, first_rows), kind="stable")
+    wanted = min(int(_HOLDOUT_SHARE * groups.size), _HOLDOUT_ROWS)
+    held, count = [], 0
+    for group in order:
+        if count + sizes[group] <= wanted:
+            held.append(group)
+            count += sizes[group]
+    inside = np.isin(groups, held)
+    return np.flatnonzero(~inside), np.flatnonzero(inside)
+
+
+def nested_subset(task: str, rows: IntArray, count: int | None) -> IntArray:
+    """At most ``count`` of ``rows``, sorted; a smaller subset is part of every larger one."""
+    if count is None or count >= rows.size:
+        return rows
+    return np.sort(rows[np.argsort(_row_hashes("subset", task, rows), kind="stable")[:count]])
+
+
+def _row_hashes(purpose: str, task: str, rows: IntArray) -> npt.NDArray[np.uint64]:
+    return np.asarray(mix64(rows.astype(np.uint64) * np.uint64(2) + np.uint64(stream_key(0, purpose, task) | 1)))
+
+
+def _linked_groups(text_keys: npt.NDArray[np.uint64]) -> IntArray:
+    """Group number (N,) of each row: rows are in one group where a chain of shared texts links them."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows, texts = text_keys.shape
+    _, text_numbers = np.unique(text_keys, return_inverse=True)
+    text_numbers = text_numbers.reshape(rows, texts) + rows
+    ends = text_numbers.ravel(), np.repeat(np.arange(rows), texts)
+    nodes = int(text_numbers.max()) + 1
+    graph = coo_array((np.ones(ends[0].size, dtype=np.int8), ends), shape=(nodes, nodes))
+    labels = connected_components(graph, directed=False)[1][:rows]
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

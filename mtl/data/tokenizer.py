@@ -1,0 +1,95 @@
+"""Text to token ids: any fast Hugging Face tokenizer, or the word list of the mini tasks."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mtl.config.encoder import EncoderSettings, PretrainedEncoder, ScratchEncoder
+from mtl.data.model_paths import resolve_model_path
+from mtl.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+_SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+
+
+@dataclass(frozen=True)
+class TextTokenizer:
+    """A tokenizer whose ``fingerprint`` covers every rule and word, but not its padding and truncation state."""
+
+    hugging_face: "PreTrainedTokenizerFast"
+    fingerprint: str
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Ids run from 0 to one less than this."""
+        return len(self.hugging_face)
+
+    def encode(self, first: Sequence[str], second: Sequence[str] | None, max_length: int) -> "list[Encoding]":
+        """Encodings with special tokens, cut longest first; what was cut shows as ``encoding.overflowing``."""
+        backend = _without_state(self.hugging_face.backend_tokenizer)
+        backend.enable_truncation(max_length, strategy="longest_first")
+        inputs = list(first) if second is None else list(zip(first, second, strict=True))
+        return backend.encode_batch(inputs)
+
+
+def load_tokenizer(encoder: EncoderSettings) -> TextTokenizer:
+    """The tokenizer that belongs to the encoder's settings."""
+    match encoder:
+        case PretrainedEncoder(path=path):
+            return tokenizer_from_path(path)
+        case ScratchEncoder(tokenizer="mini"):
+            return _wrap(_mini_tokenizer())
+        case ScratchEncoder(tokenizer=path):
+            return tokenizer_from_path(path)
+    raise ConfigError(f"no tokenizer is known for encoder.kind {encoder.kind!r}")
+
+
+def tokenizer_from_path(path: str | Path) -> TextTokenizer:
+    """The fast tokenizer at a hub id, directory or ``package:NAME``; DataError where there is none."""
+    from transformers import AutoTokenizer
+
+    resolved = resolve_model_path(str(path))
+    try:
+        loaded = AutoTokenizer.from_pretrained(resolved)
+    except OSError as error:
+        raise DataError(f"no tokenizer could be loaded from {path}: {error}") from error
+    if not hasattr(loaded, "backend_tokenizer"):
+        raise DataError(f"the tokenizer of {path} has no fast version (tokenizer.json), which packing needs")
+    return _wrap(loaded)
+
+
+def _wrap(tokenizer: "PreTrainedTokenizerFast") -> TextTokenizer:
+    text = _without_state(tokenizer.backend_tokenizer).to_str()
+    return TextTokenizer(tokenizer, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _without_state(backend: "Tokenizer") -> "Tokenizer":
+    """A copy without padding and truncation, which callers switch on and off."""
+    from tokenizers import Tokenizer
+
+    document = json.loads(backend.to_str())
+    document["padding"] = document["truncation"] = None
+    return Tokenizer.from_str(json.dumps(document))
+
+
+def _mini_tokenizer() -> "PreTrainedTokenizerFast":
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    from mtl.tasks.mini import vocabulary
+
+    ids = {word: number for number, word in enumerate([*_SPECIAL.values(), *vocabulary()])}
+    backend = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **_SPECIAL)
