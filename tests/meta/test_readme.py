@@ -50,5 +50,5 @@ def test_every_path_exists(readme: str) -> None:
 
 
 def test_paths_are_found_where_they_stand() -> None:
-    text = "See `mtl/cli.py`, [this](LICENSE), [that](https://example.org/a).\n```\nmtl/config/   typed\n```\nnot mtl/prose"
+    text = "See `mtl/cli.py`, [this](LICENSE), [that](https://example.org/a).\n```\nmtl/config/  typed\n```\nno mtl/x"
     assert named_paths(text) == {"mtl/cli.py", "mtl/config/", "LICENSE"}
