@@ -1,0 +1,111 @@
+"""A run's settings from config files, shipped recipes and assignments."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from mtl.config.documents import read_yaml
+from mtl.config.locations import configs_directory
+from mtl.config.merge import merge
+from mtl.config.problems import describe_problems
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import RunConfig, Stage
+from mtl.config.values import nested, parse_assignment
+from mtl.errors import ConfigError
+
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+
+def load_config(sources: str | Path | Sequence[str | Path], overrides: Sequence[str] = ()) -> RunConfig:
+    """The validated settings: ``configs/base.yaml``, the sources merged left to right, the overrides last.
+
+    A source is a path to a YAML file, or the name of a shipped file (``glue``, ``sampling/pals``). An override is
+    ``key=value``, see :func:`mtl.config.values.parse_assignment`. Stage blocks and task overrides are validated as
+    well, in every stage. Raises one ConfigError that lists every problem found.
+    """
+    return validate_config(read_document(sources, overrides))
+
+
+def read_document(sources: str | Path | Sequence[str | Path], overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """The merged settings before validation, all values still text."""
+    directory = configs_directory()
+    document = read_yaml(directory / "base.yaml")
+    for source in [sources] if isinstance(sources, str | Path) else sources:
+        document = merge(document, read_yaml(_find(source, directory)))
+    for override in overrides:
+        document = merge(document, nested(*parse_assignment(override)))
+    return _without_emptied_blocks(document)
+
+
+def validate_config(document: dict[str, Any]) -> RunConfig:
+    """The settings that a merged document means, or a ConfigError that lists all that is wrong with it."""
+    try:
+        config = RunConfig.model_validate(document)
+    except ValidationError as error:
+        problems = describe_problems(error)
+    else:
+        problems = list(_block_problems(config))
+        if not problems:
+            return config
+    raise ConfigError("The configuration is not valid:\n" + "\n".join(f"  {problem}" for problem in problems))
+
+
+def shipped_names() -> list[str]:
+    """What can be named as a source without a path, sorted."""
+    directory = configs_directory()
+    return sorted(path.relative_to(directory).with_suffix("").as_posix() for path in directory.rglob("*.yaml"))
+
+
+def _find(source: str | Path, directory: Path) -> Path:
+    path = Path(source)
+    if isinstance(source, Path) or path.suffix in (".yaml", ".yml"):
+        return path
+    names = shipped_names()
+    if source in names:
+        return directory / f"{source}.yaml"
+    if path.is_file():
+        return path
+    near = difflib.get_close_matches(source, names, n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(names)}; a path ends in .yaml."
+    raise ConfigError(f"{source}: is not a shipped recipe. {hint}")
+
+
+def _without_emptied_blocks(document: dict[str, Any]) -> dict[str, Any]:
+    """A block that was set to null, or a group in it, changes nothing any more."""
+    kept = dict(document)
+    for stage in STAGES:
+        kept[stage] = _without_nulls(kept.get(stage))
+    overrides = _without_nulls(kept.get("task_overrides"))
+    if isinstance(overrides, dict):
+        overrides = {task: _without_nulls(block) for task, block in overrides.items()}
+    kept["task_overrides"] = overrides
+    return kept
+
+
+def _without_nulls(block: Any) -> Any:
+    if isinstance(block, dict):
+        return {key: value for key, value in block.items() if value is not None}
+    return {} if block is None else block
+
+
+def _block_problems(config: RunConfig) -> Iterator[str]:
+    """What is wrong in stage blocks, and where those are right, in task overrides; each problem once."""
+    seen: set[str] = set()
+    for stage in STAGES:
+        found = _problems_of(config, stage, None, prefix=stage)
+        if not found:
+            for task in config.task_overrides:
+                found += _problems_of(config, stage, task, prefix=f"task_overrides.{task}")
+        yield from (problem for problem in found if problem not in seen)
+        seen.update(found)
+
+
+def _problems_of(config: RunConfig, stage: Stage, task: str | None, *, prefix: str) -> list[str]:
+    try:
+        resolve_stage(config, stage, task)
+    except ValidationError as error:
+        return describe_problems(error, prefix=prefix)
+    return []

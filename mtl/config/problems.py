@@ -1,0 +1,115 @@
+"""Validation errors in words: which key, what is wrong with it, and what may have been meant."""
+
+import difflib
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from mtl.config.kinds import OneOf
+from mtl.config.run import RunConfig, StageSettings
+from mtl.config.settings import Settings
+
+
+def describe_problems(error: ValidationError, *, prefix: str = "") -> list[str]:
+    """One line a wrong key, ``path: what is wrong``, with the nearest known key or the known kinds where that helps.
+
+    ``prefix`` is the block that the settings came from, put before every path.
+    """
+    root = RunConfig if error.title == RunConfig.__name__ else StageSettings
+    lines: dict[str, list[str]] = {}
+    for details in error.errors(include_url=False):
+        path, owner = _locate(details["loc"], root)
+        message = _explain(details, owner, path, prefix=prefix)
+        messages = lines.setdefault(_join(prefix, *path) or "config", [])
+        if message not in messages:
+            messages.append(message)
+    # A value of a union is refused once by each of its members.
+    return [f"{path}: {', or '.join(messages)}" for path, messages in lines.items()]
+
+
+def known_paths(settings: type[Settings], *parents: str) -> Iterator[str]:
+    """Every key of the settings and of the groups in them, as dotted paths, all kinds included."""
+    for name, field in settings.model_fields.items():
+        yield ".".join((*parents, name))
+        for group in _groups(field).values():
+            yield from known_paths(group, *parents, name)
+
+
+def _groups(field: FieldInfo) -> Mapping[str | None, type[Settings]]:
+    """The settings types a field can hold, by kind where it has kinds."""
+    for mark in field.metadata:
+        if isinstance(mark, OneOf):
+            return dict(mark.registry)
+    annotation = field.annotation
+    return {None: annotation} if isinstance(annotation, type) and issubclass(annotation, Settings) else {}
+
+
+def _locate(location: tuple[int | str, ...], root: type[Settings]) -> tuple[list[str], type[Settings]]:
+    """The path a user would write, and the settings type that holds its last key.
+
+    A location of pydantic's also names the chosen kind and the members of unions, which are no keys.
+    """
+    path: list[str] = []
+    owner, parts = root, list(location)
+    while parts:
+        name = str(parts.pop(0))
+        path.append(name)
+        field = owner.model_fields.get(name)
+        if field is None:
+            break
+        groups = _groups(field)
+        if not groups:
+            return path + [str(part) for part in _without_union_member(parts, field.annotation)], owner
+        if parts:
+            group = groups[None] if None in groups else groups.get(str(parts.pop(0)))
+            if group is None:
+                break
+            if parts:
+                owner = group
+    return path, owner
+
+
+def _without_union_member(parts: list[int | str], annotation: Any) -> list[int | str]:
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    members = [member for member in get_args(annotation) if member is not type(None)]
+    is_union = get_origin(annotation) in (Union, types.UnionType) and len(members) > 1
+    return [part for part in parts[is_union:] if part != "[key]"]
+
+
+def _explain(details: ErrorDetails, owner: type[Settings], path: list[str], *, prefix: str) -> str:
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"unknown key{_suggestion(path, owner, prefix)}"
+    if kind == "missing":
+        return "is not set" + ("; e.g. tasks=[glue]" if path == ["tasks"] else "")
+    if kind == "union_tag_invalid":
+        return f"unknown kind {context['tag']}; known are {context['expected_tags']}"
+    if kind == "union_tag_not_found":
+        return "has no kind; set .kind"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "tuple_type" and isinstance(value, str):
+        return f"must be a list; write [{value}]"
+    message = details["msg"].replace("Input should be", "must be")
+    return message if isinstance(value, Mapping) else f"{message}, not {'null' if value is None else value}"
+
+
+def _suggestion(path: list[str], owner: type[Settings], prefix: str) -> str:
+    *parents, name = path
+    near = difflib.get_close_matches(name, owner.model_fields, n=1)
+    if near:
+        return f"; did you mean {_join(prefix, *parents, near[0])}?"
+    everywhere = list(known_paths(RunConfig if not prefix else StageSettings))
+    elsewhere = [known for known in everywhere if known.rpartition(".")[2] == name]
+    if elsewhere:
+        return f"; did you mean {_join(prefix, elsewhere[0])}?"
+    return f"; known here are {', '.join(sorted(owner.model_fields))}"
+
+
+def _join(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
