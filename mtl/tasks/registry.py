@@ -4,10 +4,10 @@ import difflib
 from collections.abc import Sequence
 
 from mtl.errors import ConfigError
-from mtl.tasks import glue
+from mtl.tasks import glue, mini
 from mtl.tasks.spec import TaskSpec
 
-_TASKS: dict[str, TaskSpec] = {spec.name: spec for spec in glue.SPECS}
+_TASKS: dict[str, TaskSpec] = {spec.name: spec for spec in (*mini.SPECS, *glue.SPECS)}
 
 
 def get(name: str) -> TaskSpec:

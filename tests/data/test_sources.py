@@ -173,3 +173,12 @@ def test_real_partial_files_read_by_column_name(shared_data: Path) -> None:
         assert rows.labels is not None
         # No class is so rare in these files; a column read by position would show here.
         assert np.bincount(rows.labels, minlength=spec.outputs).min() > rows_here / 4
+
+
+def test_mini_rows_agree_with_their_specs() -> None:
+    for name in tasks.expand(["mini"]):
+        spec = tasks.get(name)
+        for split, part in spec.splits.items():
+            rows = read_rows(spec, split, None)
+            assert len(rows) == count_rows(spec, split, None) == part.official_rows, (name, split)
+            assert (rows.labels is not None) == part.labelled

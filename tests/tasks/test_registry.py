@@ -79,3 +79,8 @@ def test_a_registered_task_is_known_and_its_suite_too() -> None:
 def test_a_taken_name_is_refused() -> None:
     with pytest.raises(ConfigError, match="registered already"):
         tasks.register_task(glue.RTE.model_copy(update={"version": 2}))
+
+
+def test_shipped_suites_are_known() -> None:
+    assert tasks.suite_names() == ("mini", "glue")
+    assert len(tasks.expand(["mini"])) == 6
