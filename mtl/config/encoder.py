@@ -17,7 +17,7 @@ class EncoderSettings(Settings):
 
     kind: str
     batching: Literal["packed", "padded"] = "packed"
-    dropout: float | None = Field(None, ge=0, lt=1)
+    dropout: float | None = Field(default=None, ge=0, lt=1)
     known_training_data: tuple[str, ...] = ()
     """Corpora the encoder was trained on that bear on a reported score; printed beside every table."""
 
@@ -34,11 +34,11 @@ class ScratchEncoder(EncoderSettings):
 
     kind: Literal["scratch"] = "scratch"
     tokenizer: str = "google-bert/bert-base-uncased"
-    layers: int = Field(4, ge=1)
-    width: int = Field(256, ge=1)
-    attention_heads: int = Field(4, ge=1)
-    feed_forward: int = Field(1024, ge=1)
-    positions: int = Field(512, ge=8)
+    layers: int = Field(default=4, ge=1)
+    width: int = Field(default=256, ge=1)
+    attention_heads: int = Field(default=4, ge=1)
+    feed_forward: int = Field(default=1024, ge=1)
+    positions: int = Field(default=512, ge=8)
 
 
 ENCODERS: dict[str, type[Settings]] = {"pretrained": PretrainedEncoder, "scratch": ScratchEncoder}
@@ -49,5 +49,5 @@ class HeadSettings(Settings):
     """A task's head: pooling of the encoder's output, dropout, and a learning rate of its own where one is set."""
 
     pooling: Literal["first_dense", "first", "mean"] = "first_dense"
-    dropout: float = Field(0.1, ge=0, lt=1)
-    learning_rate: float | None = Field(None, gt=0)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    learning_rate: float | None = Field(default=None, gt=0)

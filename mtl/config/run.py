@@ -18,7 +18,7 @@ class DataSettings(Settings):
 
     root: str | None = execution(None)
     cache: str | None = execution(None)
-    max_length: int = Field(128, ge=8)
+    max_length: int = Field(default=128, ge=8)
     max_train_rows: int | dict[str, int] | None = None
     """At most this many training rows of each task (or of the tasks named); smaller sets are parts of larger ones."""
 
@@ -26,15 +26,15 @@ class DataSettings(Settings):
 class LoggingSettings(Settings):
     """How often to write a record to metrics.jsonl, and whether TensorBoard events are written as well."""
 
-    every: int = Field(10, ge=1)
+    every: int = Field(default=10, ge=1)
     tensorboard: bool = True
 
 
 class CheckpointSettings(Settings):
     """How often to save what is needed to resume (None: only when stopped), and how many of those to keep."""
 
-    every: int | None = Field(1000, ge=1)
-    keep: int = Field(1, ge=1)
+    every: int | None = Field(default=1000, ge=1)
+    keep: int = Field(default=1, ge=1)
 
 
 class StageSettings(Settings):
@@ -57,17 +57,17 @@ class RunConfig(StageSettings):
     """
 
     out: str = execution("runs/run")
-    seed: int = Field(1, ge=0)
-    stages: tuple[Stage, ...] = Field(("single", "joint", "finetune"), min_length=1)
+    seed: int = Field(default=1, ge=0)
+    stages: tuple[Stage, ...] = Field(default=("single", "joint", "finetune"), min_length=1)
     tasks: tuple[str, ...] = Field(min_length=1)
     data: DataSettings = DataSettings()
     encoder: AnyEncoder = PretrainedEncoder()
     logging: LoggingSettings = execution(LoggingSettings())
     checkpoint: CheckpointSettings = execution(CheckpointSettings())
-    single: dict[str, Any] = {}
-    joint: dict[str, Any] = {}
-    finetune: dict[str, Any] = {}
-    task_overrides: dict[str, dict[str, Any]] = {}
+    single: dict[str, Any] = Field(default_factory=dict)
+    joint: dict[str, Any] = Field(default_factory=dict)
+    finetune: dict[str, Any] = Field(default_factory=dict)
+    task_overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 def rebuild_models() -> None:

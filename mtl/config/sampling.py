@@ -35,7 +35,7 @@ class PalsSchedule(Settings):
     """Stickland and Murray (2019): ``1 - 0.8 (e - 1) / (E - 1)`` in the e-th of E equal parts of the training."""
 
     kind: Literal["pals"] = "pals"
-    epochs: int = Field(25, ge=1)
+    epochs: int = Field(default=25, ge=1)
 
 
 SCHEDULES: dict[str, type[Settings]] = {
@@ -64,7 +64,7 @@ class ProportionalSampling(SamplingSettings):
     """Each task in proportion to its size, sizes capped first where ``cap`` is set."""
 
     kind: Literal["proportional"] = "proportional"
-    cap: int | None = Field(None, ge=1)
+    cap: int | None = Field(default=None, ge=1)
 
 
 class PowerSampling(SamplingSettings):
@@ -72,7 +72,7 @@ class PowerSampling(SamplingSettings):
 
     kind: Literal["power"] = "power"
     exponent: Exponent = 0.75
-    cap: int | None = Field(None, ge=1)
+    cap: int | None = Field(default=None, ge=1)
     schedule: ScheduleSettings = ConstantSchedule()
 
     @model_validator(mode="after")
@@ -86,8 +86,8 @@ class TemperatureSampling(SamplingSettings):
     """Each task in proportion to its capped size raised to ``1 / temperature``: cap first, then root."""
 
     kind: Literal["temperature"] = "temperature"
-    temperature: float = Field(1.0, gt=0)
-    cap: int | None = Field(None, ge=1)
+    temperature: float = Field(default=1.0, gt=0)
+    cap: int | None = Field(default=None, ge=1)
     schedule: ScheduleSettings = ConstantSchedule()
 
     @model_validator(mode="after")
@@ -101,7 +101,7 @@ class FixedSampling(SamplingSettings):
     """Shares given by name; they are normalised, and a task not named has share 1 before that."""
 
     kind: Literal["fixed"] = "fixed"
-    shares: dict[str, Share] = {}
+    shares: dict[str, Share] = Field(default_factory=dict)
 
 
 class RoundRobinSampling(SamplingSettings):

@@ -23,14 +23,14 @@ class TrainingSettings(Settings):
     the update. ``combine``: ``share`` minimises sum of w_t s_t L_t, ``equal`` the weighted mean over the tasks present.
     """
 
-    updates: int | None = Field(None, ge=1)
-    epochs: float | None = Field(None, gt=0)
-    rows_per_update: int | None = Field(None, ge=1)
-    tokens_per_update: int | None = Field(None, ge=1)
+    updates: int | None = Field(default=None, ge=1)
+    epochs: float | None = Field(default=None, gt=0)
+    rows_per_update: int | None = Field(default=None, ge=1)
+    tokens_per_update: int | None = Field(default=None, ge=1)
     tasks_per_update: Literal["any"] | Annotated[int, Field(ge=1)] = "any"
     combine: Literal["share", "equal"] = "share"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    micro_batches: int = Field(1, ge=1)
+    micro_batches: int = Field(default=1, ge=1)
     """At least this many forward passes an update (gradient accumulation)."""
     tokens_per_micro_batch: int = execution(16384, ge=1)
     """More micro-batches are made where one would hold more tokens than this."""
@@ -48,24 +48,24 @@ class TrainingSettings(Settings):
 class OptimizerSettings(Settings):
     """AdamW (Loshchilov and Hutter 2019) with warm-up and decay of the learning rate as functions of the step."""
 
-    learning_rate: float = Field(3e-5, gt=0)
-    weight_decay: float = Field(0.01, ge=0)
-    beta1: float = Field(0.9, ge=0, lt=1)
-    beta2: float = Field(0.999, ge=0, lt=1)
-    epsilon: float = Field(1e-8, gt=0)
-    warmup: float = Field(0.1, ge=0, lt=1)
+    learning_rate: float = Field(default=3e-5, gt=0)
+    weight_decay: float = Field(default=0.01, ge=0)
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    epsilon: float = Field(default=1e-8, gt=0)
+    warmup: float = Field(default=0.1, ge=0, lt=1)
     """Share of the updates over which the learning rate rises from 0."""
     decay: Literal["linear", "cosine", "constant"] = "linear"
-    layer_decay: float | None = Field(None, gt=0, le=1)
+    layer_decay: float | None = Field(default=None, gt=0, le=1)
     """Factor on the learning rate for each layer further from the heads; None for one rate."""
-    clip_norm: float | None = Field(1.0, gt=0)
+    clip_norm: float | None = Field(default=1.0, gt=0)
 
 
 class SelectionSettings(Settings):
     """Which snapshot counts: the last, or the best on a holdout of train (or on dev, marked in every table)."""
 
     on: Literal["last", "holdout", "dev"] = "last"
-    patience: int | None = Field(None, ge=1)
+    patience: int | None = Field(default=None, ge=1)
     """Stop after this many evaluations in a row without a better score; needs ``on: holdout`` or ``dev``."""
 
     @model_validator(mode="after")
@@ -78,8 +78,8 @@ class SelectionSettings(Settings):
 class EvaluationSettings(Settings):
     """When to evaluate during training; at the end every task is always evaluated in full."""
 
-    every: int | None = Field(None, ge=1)
-    rows_during_training: int | None = Field(None, ge=1)
+    every: int | None = Field(default=None, ge=1)
+    rows_during_training: int | None = Field(default=None, ge=1)
     """Evaluate during training on this many rows of each split, always the same; labelled so in the log."""
-    tokens_per_batch: int = Field(16384, ge=1)
+    tokens_per_batch: int = Field(default=16384, ge=1)
     save_predictions: bool = True

@@ -30,7 +30,7 @@ class ConstantWeighting(WeightingSettings):
     """Weights given by task name; a task not named has weight 1."""
 
     kind: Literal["constant"] = "constant"
-    weights: dict[str, Weight] = {}
+    weights: dict[str, Weight] = Field(default_factory=dict)
 
 
 class SizeWeighting(WeightingSettings):
@@ -43,7 +43,7 @@ class SizeWeighting(WeightingSettings):
 
     kind: Literal["size"] = "size"
     rule: SizeRule = "inverse_min"
-    exponent: float = Field(0.5, gt=0)
+    exponent: float = Field(default=0.5, gt=0)
 
 
 class MuppetWeighting(WeightingSettings):
@@ -60,10 +60,10 @@ class ScheduledWeighting(WeightingSettings):
     """Weights that move from ``start`` to ``end`` over the training; a task not named in one has weight 1 there."""
 
     kind: Literal["schedule"] = "schedule"
-    start: dict[str, Weight] = {}
-    end: dict[str, Weight] = {}
+    start: dict[str, Weight] = Field(default_factory=dict)
+    end: dict[str, Weight] = Field(default_factory=dict)
     shape: Literal["linear", "cosine", "step"] = "linear"
-    step_at: float = Field(0.5, gt=0, lt=1)
+    step_at: float = Field(default=0.5, gt=0, lt=1)
     """Share of the training after which a ``step`` takes the end values."""
 
 
