@@ -39,13 +39,13 @@ def known_paths(settings: type[Settings], *parents: str) -> Iterator[str]:
             yield from known_paths(group, *parents, name)
 
 
-def _groups(field: FieldInfo) -> Mapping[str | None, type[Settings]]:
-    """The settings types a field can hold, by kind where it has kinds."""
+def _groups(field: FieldInfo) -> dict[str, type[Settings]]:
+    """The settings types a field can hold: by kind where it has kinds, or one under the empty name."""
     for mark in field.metadata:
         if isinstance(mark, OneOf):
-            return dict(mark.registry)
+            return dict(mark.registry.items())
     annotation = field.annotation
-    return {None: annotation} if isinstance(annotation, type) and issubclass(annotation, Settings) else {}
+    return {"": annotation} if isinstance(annotation, type) and issubclass(annotation, Settings) else {}
 
 
 def _locate(location: tuple[int | str, ...], root: type[Settings]) -> tuple[list[str], type[Settings]]:
@@ -65,7 +65,7 @@ def _locate(location: tuple[int | str, ...], root: type[Settings]) -> tuple[list
         if not groups:
             return path + [str(part) for part in _without_union_member(parts, field.annotation)], owner
         if parts:
-            group = groups[None] if None in groups else groups.get(str(parts.pop(0)))
+            group = groups[""] if "" in groups else groups.get(str(parts.pop(0)))
             if group is None:
                 break
             if parts:
@@ -96,6 +96,8 @@ def _explain(details: ErrorDetails, owner: type[Settings], path: list[str], *, p
     if kind == "tuple_type" and isinstance(value, str):
         return f"must be a list; write [{value}]"
     message = details["msg"].replace("Input should be", "must be")
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        message = "must be a mapping of keys"
     return message if isinstance(value, Mapping) else f"{message}, not {'null' if value is None else value}"
 
 
@@ -105,9 +107,9 @@ def _suggestion(path: list[str], owner: type[Settings], prefix: str) -> str:
     if near:
         return f"; did you mean {_join(prefix, *parents, near[0])}?"
     everywhere = list(known_paths(RunConfig if not prefix else StageSettings))
-    elsewhere = [known for known in everywhere if known.rpartition(".")[2] == name]
+    elsewhere = [known for known in everywhere if known.endswith(f".{name}") and known != ".".join(path)]
     if elsewhere:
-        return f"; did you mean {_join(prefix, elsewhere[0])}?"
+        return f"; did you mean {' or '.join(_join(prefix, known) for known in dict.fromkeys(elsewhere))}?"
     return f"; known here are {', '.join(sorted(owner.model_fields))}"
 
 

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mtl.config.encoder import AnyEncoder, HeadSettings, PretrainedEncoder
-from mtl.config.sampling import AnySampling, TemperatureSampling
+from mtl.config.encoder import ENCODERS, AnyEncoder, HeadSettings, PretrainedEncoder
+from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
 from mtl.config.settings import Settings, execution
 from mtl.config.training import EvaluationSettings, OptimizerSettings, SelectionSettings, TrainingSettings
-from mtl.config.weighting import AnyWeighting, ConstantWeighting
+from mtl.config.weighting import WEIGHTINGS, AnyWeighting, ConstantWeighting
 
 Stage = Literal["single", "joint", "finetune"]
 
@@ -72,5 +72,8 @@ class RunConfig(StageSettings):
 
 def rebuild_models() -> None:
     """Make the models know kinds that were registered after this module was imported."""
+    # Innermost first: samplers hold schedules, and a model takes over the schemas that its parts have by then.
+    for settings in (*SAMPLINGS.values(), *WEIGHTINGS.values(), *ENCODERS.values()):
+        settings.model_rebuild(force=True)
     StageSettings.model_rebuild(force=True)
     RunConfig.model_rebuild(force=True)

@@ -1,0 +1,43 @@
+"""Kinds of components that a plug-in adds: known to configs from then on, under a name of their own."""
+
+from typing import Any, Literal, get_args, get_origin
+
+from mtl.config.encoder import ENCODERS, EncoderSettings
+from mtl.config.run import rebuild_models
+from mtl.config.sampling import SAMPLINGS, SCHEDULES, SamplingSettings
+from mtl.config.settings import Settings
+from mtl.config.weighting import WEIGHTINGS, WeightingSettings
+from mtl.errors import ConfigError
+
+
+def register_sampling(kind: str, settings: type[SamplingSettings]) -> None:
+    """Make ``sampling.kind: <kind>`` valid. Raises ConfigError for a taken name or a type that does not fit it."""
+    _register(SAMPLINGS, kind, settings, SamplingSettings)
+
+
+def register_schedule(kind: str, settings: type[Settings]) -> None:
+    """Make ``sampling.schedule.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
+    _register(SCHEDULES, kind, settings, Settings)
+
+
+def register_weighting(kind: str, settings: type[WeightingSettings]) -> None:
+    """Make ``weighting.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
+    _register(WEIGHTINGS, kind, settings, WeightingSettings)
+
+
+def register_encoder(kind: str, settings: type[EncoderSettings]) -> None:
+    """Make ``encoder.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
+    _register(ENCODERS, kind, settings, EncoderSettings)
+
+
+def _register(registry: dict[str, type[Settings]], kind: str, settings: Any, base: type[Settings]) -> None:
+    if kind in registry:
+        raise ConfigError(f"{kind}: is registered already, as {registry[kind].__name__}. Choose another name.")
+    if not (isinstance(settings, type) and issubclass(settings, base)):
+        raise ConfigError(f"{kind}: its settings must be a subclass of {base.__name__}, not {settings!r}.")
+    field = settings.model_fields.get("kind")
+    annotation = field.annotation if field is not None else None
+    if get_origin(annotation) is not Literal or get_args(annotation) != (kind,):
+        raise ConfigError(f"{kind}: {settings.__name__} must have the field `kind: Literal[{kind!r}] = {kind!r}`.")
+    registry[kind] = settings
+    rebuild_models()
