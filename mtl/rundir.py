@@ -59,11 +59,14 @@ class RunDirectory:
             raise ConfigError(f"the stage {stage!r} {wanted}; got {task!r}")
         return StageDirectory(_inside(self.path, stage, *(_task_parts(task) if task is not None else ())))
 
+    def content(self) -> list[Path]:
+        """What lies in the directory, apart from the lock and what others who try to take it leave for a moment."""
+        lock = self.lock.name
+        return [entry for entry in self.path.iterdir() if entry.name != lock and not entry.name.startswith(f".{lock}.")]
+
     def clear(self) -> None:
         """Delete everything in the directory except the lock, which belongs to whoever holds it."""
-        for entry in self.path.iterdir():
-            if entry == self.lock:
-                continue
+        for entry in self.content():
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
@@ -83,7 +86,7 @@ def prepare_run_directory(path: Path, *, resume: bool, overwrite: bool) -> RunDi
         raise ConfigError("--resume continues a run and --overwrite deletes it: give one of them")
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} is a file, and a run needs a directory: choose another out=")
-    occupied = path.is_dir() and any(entry != run.lock for entry in path.iterdir())
+    occupied = path.is_dir() and bool(run.content())
     if resume and not (occupied and run.config.is_file()):
         raise ConfigError(f"nothing to resume in {path}: it has no config.yaml. Check out=, or leave out --resume")
     if occupied and not resume:

@@ -124,6 +124,7 @@ def test_both_flags_and_a_file_in_the_way_are_refused(tmp_path: Path) -> None:
 
 def test_a_lock_alone_counts_as_empty(tmp_path: Path) -> None:
     (tmp_path / "run.lock").write_text("{}")
+    (tmp_path / ".run.lock.0123.tmp").write_text("{}")  # Another process, trying to take it.
     prepare_run_directory(tmp_path, resume=False, overwrite=False)
     with pytest.raises(ConfigError, match="nothing to resume"):
         prepare_run_directory(tmp_path, resume=True, overwrite=False)
