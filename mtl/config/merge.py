@@ -14,18 +14,21 @@ def merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
 
     Mappings merge key by key; lists, text and None replace. Where ``upper`` names a ``kind`` that ``lower`` does not
     have, nothing of ``lower`` stays, since its keys belong to another kind. Setting one of two ALTERNATIVES drops the
-    other from ``lower``; both set in one layer are left for validation to refuse. Neither argument is changed.
+    other from ``lower``; both set in one layer are left for validation to refuse. Another ``path`` drops what was known
+    of the training data of the model at the earlier one. Neither argument is changed.
     """
     if "kind" in upper and lower.get("kind") != upper["kind"]:
         lower = {}
-    merged = {key: _copy(key, value) for key, value in lower.items() if not _is_replaced(key, upper)}
+    merged = {key: _copy(key, value) for key, value in lower.items() if not _is_replaced(key, lower, upper)}
     for key, value in upper.items():
         above, below = _copy(key, value), merged.get(key)
         merged[key] = merge(below, above) if isinstance(below, dict) and isinstance(above, dict) else above
     return merged
 
 
-def _is_replaced(key: str, upper: Mapping[str, Any]) -> bool:
+def _is_replaced(key: str, lower: Mapping[str, Any], upper: Mapping[str, Any]) -> bool:
+    if key == "known_training_data":
+        return upper.get("path", lower.get("path")) != lower.get("path")
     other = ALTERNATIVES.get(key)
     return other is not None and key not in upper and upper.get(other) is not None
 

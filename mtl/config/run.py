@@ -1,8 +1,8 @@
 """The settings of a whole run, and those of one stage or task as resolved from it."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mtl.config.encoder import ENCODERS, AnyEncoder, HeadSettings, PretrainedEncoder
 from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
@@ -68,6 +68,12 @@ class RunConfig(StageSettings):
     joint: dict[str, Any] = Field(default_factory=dict)
     finetune: dict[str, Any] = Field(default_factory=dict)
     task_overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _each_stage_once(self) -> Self:
+        if len(set(self.stages)) < len(self.stages):
+            raise ValueError("stages names a stage twice")
+        return self
 
 
 def rebuild_models() -> None:
