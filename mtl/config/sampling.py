@@ -78,7 +78,7 @@ class PowerSampling(SamplingSettings):
     @model_validator(mode="after")
     def _pals_has_its_own_path(self) -> Self:
         if self.schedule.kind == "pals" and self.exponent != 1.0:
-            raise ValueError("the pals schedule starts at exponent 1: leave sampling.exponent at 1")
+            raise ValueError("the pals schedule starts at exponent 1: set sampling.exponent to 1")
         return self
 
 
@@ -93,7 +93,7 @@ class TemperatureSampling(SamplingSettings):
     @model_validator(mode="after")
     def _pals_has_its_own_path(self) -> Self:
         if self.schedule.kind == "pals" and self.temperature != 1.0:
-            raise ValueError("the pals schedule starts at temperature 1: leave sampling.temperature at 1")
+            raise ValueError("the pals schedule starts at temperature 1: set sampling.temperature to 1")
         return self
 
 
