@@ -28,7 +28,7 @@ def merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_replaced(key: str, lower: Mapping[str, Any], upper: Mapping[str, Any]) -> bool:
     if key == "known_training_data":
-        return upper.get("path", lower.get("path")) != lower.get("path")
+        return bool(upper.get("path", lower.get("path")) != lower.get("path"))
     other = ALTERNATIVES.get(key)
     return other is not None and key not in upper and upper.get(other) is not None
 
