@@ -1,0 +1,167 @@
+"""Dropout whose mask belongs to the example: a hash, not a draw.
+
+An element is kept or dropped by a hash of (seed, step, site, slot in the whole update, sequence and position in the
+example, feature), so the same example loses the same elements however the update is packed, padded, split into
+micro-batches or dealt to ranks, and after a resume. Letters: S sequences, L padded length, T tokens, H heads.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from mtl.data.batches import PackedBatch
+from mtl.random_streams import stream_key
+
+_LEVELS = 2**16
+
+
+@dataclass(frozen=True)
+class DropoutKey:
+    """Names the random stream of one update: all masks of the update follow from it."""
+
+    seed: int
+    step: int
+
+
+@dataclass
+class DropoutContext:
+    """What the dropout sites of one forward pass share.
+
+    ``token_keys``: int32 key of every token, shaped like the leading dimensions of the hidden states, (1, T) packed or
+    (S, L) padded. ``calls`` counts how often a site was passed, so that a module used twice drops two patterns.
+    """
+
+    token_keys: Tensor
+    calls: Counter[str] = field(default_factory=Counter)
+
+    def site_key(self, site: str) -> int:
+        """32-bit key of the site's next use."""
+        self.calls[site] += 1
+        return stream_key(0, "dropout site", site, self.calls[site]) & 0xFFFFFFFF
+
+
+_CURRENT: ContextVar[DropoutContext | None] = ContextVar("dropout", default=None)
+
+
+@contextmanager
+def dropout_context(context: DropoutContext | None) -> Iterator[None]:
+    """Make ``context`` the one that dropout sites read inside the block; None switches dropout off."""
+    token = _CURRENT.set(context)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current_dropout() -> DropoutContext | None:
+    """The context of the forward pass that is running, None outside training."""
+    return _CURRENT.get()
+
+
+def packed_token_keys(batch: PackedBatch, key: DropoutKey) -> Tensor:
+    """int32 keys (T,) of the batch's tokens: hashes of seed, step, slot, sequence within the example and position."""
+    layout, device = batch.layout, batch.token_ids.device
+    lengths = torch.from_numpy(layout.sequence_lengths).to(device, non_blocking=True)
+    per_example = torch.from_numpy(layout.sequences_per_example).to(device, non_blocking=True)
+    sequences = int(layout.sequence_lengths.size)
+    first = torch.repeat_interleave(batch.example_offsets[:-1], per_example, output_size=sequences)
+    slots = torch.repeat_interleave(batch.slots, per_example, output_size=sequences)
+    within = torch.arange(sequences, device=device) - first
+    sequence_keys = _mix32(_mix32(slots + (stream_key(key.seed, "dropout", key.step) & 0xFFFFFFFF)) + within)
+    token_keys = torch.repeat_interleave(sequence_keys, lengths, output_size=batch.tokens)
+    return _mix32(token_keys + batch.position_ids).to(torch.int32)
+
+
+def example_keys(batch: PackedBatch, key: DropoutKey) -> Tensor:
+    """int32 keys (B,) of the batch's examples, for dropout after pooling."""
+    return _mix32(batch.slots + (stream_key(key.seed, "pooled dropout", key.step) & 0xFFFFFFFF)).to(torch.int32)
+
+
+def drop(inputs: Tensor, rate: float, row_keys: Tensor, site_key: int) -> Tensor:
+    """``inputs (..., F)`` with each element zeroed with probability ``rate``, the rest scaled by 1 / (1 - rate).
+
+    ``row_keys`` is int32, of the leading dimensions. The rate is rounded to a multiple of 2^-16.
+    """
+    keep, scale = _keep(row_keys, 1, inputs.shape[-1], rate, site_key)
+    return inputs * (keep.view(inputs.shape).to(inputs.dtype) * scale)
+
+
+def drop_attention(probabilities: Tensor, rate: float, query_keys: Tensor, site_key: int) -> Tensor:
+    """Attention probabilities (S, H, Lq, Lk) with elements dropped as in :func:`drop`; ``query_keys`` (S, Lq)."""
+    _, heads, _, keys = probabilities.shape
+    keep, scale = _keep(query_keys, heads, keys, rate, site_key)
+    return probabilities * (keep.transpose(1, 2).to(probabilities.dtype) * scale)
+
+
+class KeyedDropout(nn.Module):
+    """Stands in for ``nn.Dropout`` inside a Hugging Face encoder; does nothing in evaluation.
+
+    Input is either per token, its leading dimensions those of the hidden states, or attention probabilities
+    (S, H, L, L), or belongs to no example (relative position embeddings) and is then keyed on its rows' places.
+    """
+
+    def __init__(self, rate: float, site: str) -> None:
+        super().__init__()
+        self.p = rate
+        self.site = site
+        self._shared_key = stream_key(0, "dropout of shared rows", site)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        if not self.training or self.p == 0.0:
+            return inputs
+        context = current_dropout()
+        if context is None:
+            raise RuntimeError(f"dropout site {self.site} ran in training mode outside a dropout context")
+        keys, site_key = context.token_keys, context.site_key(self.site)
+        if inputs.shape[:-1] == keys.shape:
+            return drop(inputs, self.p, keys, site_key)
+        if inputs.dim() == 4 and (inputs.shape[0], inputs.shape[2]) == tuple(keys.shape):
+            return drop_attention(inputs, self.p, keys, site_key)
+        rows = torch.arange(inputs.shape[:-1].numel(), device=inputs.device).view(inputs.shape[:-1])
+        return drop(inputs, self.p, _mix32(rows + (self._shared_key & 0xFFFFFFFF)).to(torch.int32), site_key)
+
+
+def replace_dropout(model: nn.Module) -> None:
+    """Put a :class:`KeyedDropout` in the place of every ``nn.Dropout``, its site the module's path."""
+    for path, module in list(model.named_modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.Dropout):
+                setattr(module, name, KeyedDropout(child.p, f"{path}.{name}"))
+
+
+def _keep(row_keys: Tensor, groups: int, features: int, rate: float, site_key: int) -> tuple[Tensor, float]:
+    """Which elements (..., groups, features) stay, and what those are multiplied by.
+
+    One 32-bit hash decides two neighbouring features by its halves.
+    """
+    threshold = round(rate * _LEVELS)
+    pairs = (features + 1) // 2
+    rows = _mix32(row_keys.long() ^ site_key).to(torch.int32)
+    numbers = torch.arange(pairs, device=row_keys.device) + (torch.arange(groups, device=row_keys.device) << 20)[:, None]
+    # numbers (groups, pairs) are the same for every row: a head is a group, a hidden feature or key position a pair.
+    words = _mix32_(rows[..., None, None] + _mix32(numbers + 1).to(torch.int32))
+    halves = words.view(torch.int16)[..., :features]
+    return halves >= threshold - _LEVELS // 2, _LEVELS / (_LEVELS - threshold)
+
+
+def _mix32(values: Tensor) -> Tensor:
+    """Non-negative int64 in, 32-bit hash out as int64: the finaliser ``lowbias32`` (Wellons 2018)."""
+    values = values & 0xFFFFFFFF
+    values = ((values ^ (values >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
+    values = ((values ^ (values >> 15)) * 0x846CA68B) & 0xFFFFFFFF
+    return values ^ (values >> 16)
+
+
+def _mix32_(words: Tensor) -> Tensor:
+    """The same finaliser on int32 words, in place; multiplication wraps, shifts bring in zeros."""
+    words ^= (words >> 16) & 0xFFFF
+    words *= 0x7FEB352D
+    words ^= (words >> 15) & 0x1FFFF
+    words *= 0x846CA68B - 2**32
+    words ^= (words >> 16) & 0xFFFF
+    return words

@@ -1,0 +1,152 @@
+"""Building an encoder: from pretrained weights or from scratch, checked once before it is trusted."""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mtl.config.encoder import EncoderSettings, PretrainedEncoder, ScratchEncoder
+from mtl.data.model_paths import resolve_model_path
+from mtl.errors import ConfigError, DataError
+from mtl.models.attention import PACKED, PADDED
+from mtl.models.dropout import replace_dropout
+from mtl.models.encoder import Encoder, PackedEncoder, PaddedEncoder
+from mtl.models.probe import probe_encoder
+from mtl.random_streams import stream_key
+
+logger = logging.getLogger("mtl")
+
+_DROPOUT_FIELDS = (
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "dropout",
+    "attention_dropout",
+    "embedding_dropout",
+    "mlp_dropout",
+)
+
+
+@dataclass(frozen=True)
+class LoadedEncoder:
+    """An encoder, its pretrained pooler if it came with one (a dense layer's state), and the hash of its weights."""
+
+    encoder: Encoder
+    pooler: dict[str, Tensor] | None
+    weights_sha256: str
+
+
+def load_encoder(settings: EncoderSettings, seed: int, vocabulary_size: int) -> LoadedEncoder:
+    """The encoder that the settings describe, with keyed dropout, probed in the way it will be run.
+
+    A scratch encoder's weights are drawn from the stream (seed, "encoder"). DataError where weights are missing;
+    ConfigError where the model cannot be run packed.
+    """
+    match settings:
+        case PretrainedEncoder(path=path):
+            model, missing = _pretrained(path, settings)
+        case ScratchEncoder():
+            model, missing = _scratch(settings, seed, vocabulary_size), frozenset({"pooler"})
+        case _:
+            raise ConfigError(f"encoder.kind {settings.kind!r} has no builder")
+    digest = weights_sha256(model.state_dict())
+    pooler = _take_pooler(model, missing)
+    encoder = wrap_model(model, settings.batching)
+    probe_encoder(encoder, vocabulary_size)
+    return LoadedEncoder(encoder, pooler, digest)
+
+
+def load_saved_encoder(directory: Path, batching: str) -> Encoder:
+    """The encoder that a checkpoint directory of this project holds, in Hugging Face's layout."""
+    model, _ = _from_directory(str(directory), {}, allowed_missing=("pooler",))
+    if hasattr(model, "pooler"):
+        model.pooler = None
+    return wrap_model(model, batching)
+
+
+def wrap_model(model: Any, batching: str) -> Encoder:
+    """A bare Hugging Face encoder made ready to be run packed or padded."""
+    replaceable = bool(getattr(model, "_supports_attention_backend", False))
+    if batching == "packed" and not replaceable:
+        raise ConfigError(
+            f"the attention of {type(model).__name__} cannot be replaced, so it cannot be packed: set encoder.batching=padded"
+        )
+    if replaceable:
+        model.set_attn_implementation(PACKED if batching == "packed" else PADDED)
+    replace_dropout(model)
+    return PackedEncoder(model) if batching == "packed" else PaddedEncoder(model)
+
+
+def weights_sha256(weights: Mapping[str, Tensor]) -> str:
+    """Hash of names, shapes and fp32 values, in the order of the names."""
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        array = weights[name].detach().float().contiguous().cpu().numpy()
+        digest.update(f"{name}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _pretrained(path: str, settings: EncoderSettings) -> tuple[Any, frozenset[str]]:
+    overrides = {} if settings.dropout is None else dict.fromkeys(_DROPOUT_FIELDS, settings.dropout)
+    return _from_directory(resolve_model_path(path), overrides, allowed_missing=("pooler",))
+
+
+def _from_directory(
+    path: str, dropout: Mapping[str, float], *, allowed_missing: tuple[str, ...]
+) -> tuple[Any, frozenset[str]]:
+    from transformers import AutoConfig, AutoModel
+
+    try:
+        config = AutoConfig.from_pretrained(path)
+        for name, value in dropout.items():
+            if hasattr(config, name):
+                setattr(config, name, value)
+        model, report = AutoModel.from_pretrained(
+            path, config=config, dtype=torch.float32, output_loading_info=True, use_safetensors=True
+        )
+    except (OSError, ValueError) as error:
+        raise DataError(f"no model could be loaded from {path}: {error}") from error
+    missing = [name for name in report["missing_keys"] if not name.startswith(allowed_missing)]
+    if missing or report["mismatched_keys"]:
+        raise DataError(
+            f"the weights at {path} do not fit {type(model).__name__}: missing {sorted(missing)[:5]}, of another shape "
+            f"{sorted(map(str, report['mismatched_keys']))[:5]}; the file is incomplete or belongs to another model"
+        )
+    return model, frozenset(report["missing_keys"])
+
+
+def _scratch(settings: ScratchEncoder, seed: int, vocabulary_size: int) -> Any:
+    from transformers import BertConfig, BertModel
+
+    rate = 0.1 if settings.dropout is None else settings.dropout
+    config = BertConfig(
+        vocab_size=vocabulary_size,
+        hidden_size=settings.width,
+        num_hidden_layers=settings.layers,
+        num_attention_heads=settings.attention_heads,
+        intermediate_size=settings.feed_forward,
+        max_position_embeddings=settings.positions,
+        hidden_dropout_prob=rate,
+        attention_probs_dropout_prob=rate,
+    )
+    # Hugging Face draws from torch's global generator; it is put back as it was.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_key(seed, "encoder") % 2**63)
+        return BertModel(config, add_pooling_layer=False)
+
+
+def _take_pooler(model: Any, missing: frozenset[str]) -> dict[str, Tensor] | None:
+    """The state of the pooler's dense layer if its weights were loaded; the pooler itself is removed from the model."""
+    pooler = getattr(model, "pooler", None)
+    if pooler is None:
+        return None
+    model.pooler = None
+    layer = getattr(pooler, "dense", pooler)
+    if not isinstance(layer, nn.Linear) or any(name.startswith("pooler") for name in missing):
+        return None
+    return {name: tensor.detach().clone() for name, tensor in layer.state_dict().items()}
