@@ -44,10 +44,7 @@ def read_rows(spec: TaskSpec, split: str, data_root: Path | None) -> Rows:
     part = _split(spec, split)
     if spec.reader == "generated":
         return _generated_rows(spec, split, part)
-    path = _path(spec, part, data_root)
-    content = _content(path)
-    if path is None or content is None:
-        raise DataError(_missing_message(spec, split, part, path))
+    path, content = _required_file(spec, split, part, data_root)
     wanted = (*spec.text_columns, *((spec.label_column,) if part.labelled else ()))
     table = tsv.parse(content, path, wanted=wanted, header=part.columns, official_rows=part.official_rows)
     fingerprint = hashlib.sha256(content).hexdigest()
@@ -67,6 +64,15 @@ def count_rows(spec: TaskSpec, split: str, data_root: Path | None) -> int | None
     if content is None:
         return None
     return tsv.count_rows(content, header=part.columns, official_rows=part.official_rows)
+
+
+def source_fingerprint(spec: TaskSpec, split: str, data_root: Path | None) -> str:
+    """The fingerprint of ``read_rows`` without parsing a row; the same errors for an unknown split and missing data."""
+    part = _split(spec, split)
+    if spec.reader == "generated":
+        return _generated_fingerprint(spec, split, _generated_columns(spec, split))
+    _, content = _required_file(spec, split, part, data_root)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _split(spec: TaskSpec, split: str) -> SplitSpec:
@@ -95,6 +101,15 @@ def _content(path: Path | None) -> bytes | None:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check its type and its permissions") from error
 
 
+def _required_file(spec: TaskSpec, split: str, part: SplitSpec, data_root: Path | None) -> tuple[Path, bytes]:
+    """The split's file and its bytes; DataError that says both ways to get it where there is none."""
+    path = _path(spec, part, data_root)
+    content = _content(path)
+    if path is None or content is None:
+        raise DataError(_missing_message(spec, split, part, path))
+    return path, content
+
+
 def _missing_message(spec: TaskSpec, split: str, part: SplitSpec, path: Path | None) -> str:
     relative = PurePath(spec.suite, spec.directory, part.file)
     found = "no data root is set" if path is None else f"no such file: {path}"
@@ -109,13 +124,21 @@ def _missing_message(spec: TaskSpec, split: str, part: SplitSpec, path: Path | N
     return message
 
 
-def _generated_rows(spec: TaskSpec, split: str, part: SplitSpec) -> Rows:
+def _generated_columns(spec: TaskSpec, split: str) -> dict[str, list[str]]:
     # The generator is only loaded where it is used.
     from mtl.tasks import mini
 
-    columns = mini.generate(spec.name, split)
+    return mini.generate(spec.name, split)
+
+
+def _generated_fingerprint(spec: TaskSpec, split: str, columns: dict[str, list[str]]) -> str:
     canonical = json.dumps({"task": spec.name, "split": split, "columns": columns}, sort_keys=True, ensure_ascii=True)
-    fingerprint = hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _generated_rows(spec: TaskSpec, split: str, part: SplitSpec) -> Rows:
+    columns = _generated_columns(spec, split)
+    fingerprint = _generated_fingerprint(spec, split, columns)
 
     def where(row: int) -> str:
         return f"generated {spec.name}, split {split}, row {row}"

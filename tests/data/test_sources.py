@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mtl import tasks
-from mtl.data.sources import count_rows, read_rows
+from mtl.data.sources import count_rows, read_rows, source_fingerprint
 from mtl.errors import ConfigError, DataError
 from mtl.tasks.spec import SplitSpec, TaskSpec
 
@@ -182,3 +182,19 @@ def test_mini_rows_agree_with_their_specs() -> None:
             rows = read_rows(spec, split, None)
             assert len(rows) == count_rows(spec, split, None) == part.official_rows, (name, split)
             assert (rows.labels is not None) == part.labelled
+
+
+def test_the_fingerprint_needs_no_parsing(tmp_path: Path) -> None:
+    _write(tmp_path, "glue/rte", "dev.tsv", "sentence1\tsentence2\tlabel\na\tb\tentailment\n")
+    rte, mini = tasks.get("glue/rte"), tasks.get("mini/entail2")
+    assert source_fingerprint(rte, "dev", tmp_path) == read_rows(rte, "dev", tmp_path).fingerprint
+    assert source_fingerprint(mini, "train", None) == read_rows(mini, "train", None).fingerprint
+    _write(tmp_path, "glue/rte", "train.tsv", "not a table of this task")
+    assert len(source_fingerprint(rte, "train", tmp_path)) == 64
+
+
+def test_the_fingerprint_of_missing_data_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no such file: .*MTL_DATA_DIR"):
+        source_fingerprint(tasks.get("glue/rte"), "train", tmp_path)
+    with pytest.raises(ConfigError, match="has no split"):
+        source_fingerprint(tasks.get("glue/rte"), "trainn", tmp_path)
