@@ -32,10 +32,10 @@ class Draws:
         return options[int(self.unit() * len(options))]
 
     def weighted(self, table: Sequence[tuple[T, float]]) -> T:
-        """One of the table's values by its probabilities, which sum to 1."""
-        left = self.unit()
-        for value, probability in table:
-            left -= probability
+        """One of the table's values, as likely as its weight's share in the sum of weights."""
+        left = self.unit() * sum([weight for _, weight in table])
+        for value, weight in table:
+            left -= weight
             if left < 0:
                 return value
         return table[-1][0]

@@ -1,16 +1,17 @@
 """One row of each mini task, drawn with the label wanted: texts first, label (or score) last.
 
 Labels are never drawn and believed: a pair of clauses is drawn for the wanted label and its label follows from the
-clauses alone (see ``mini_clauses``), so the texts carry it exactly.
+clauses alone (see ``mini_pairs``), so the texts carry it exactly.
 """
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final
 
-from mtl.tasks.mini_clauses import Clause, Relation, draw_clause, draw_pair, vary
+from mtl.tasks.mini_clauses import Clause, Relation
 from mtl.tasks.mini_draws import Draws
-from mtl.tasks.mini_sentences import Asked, Question, answers, ask, say, spoil
+from mtl.tasks.mini_pairs import draw_clause, draw_pair, vary
+from mtl.tasks.mini_sentences import Asked, Question, answers, ask, mentions, say, spoil
 from mtl.tasks.mini_world import ACTIONS, CLASS, DIMENSION, KINDS, LEAF, PLACES, QUALITIES, Taxonomy
 
 Row = tuple[str, ...]
@@ -61,11 +62,21 @@ def entail2_row(draws: Draws, label: str) -> Row:
 def paraphrase_row(draws: Draws, label: str) -> Row:
     """(sentence1, sentence2, label): ``same`` where both hold in the same scenes, reworded; else one change."""
     clause = draw_clause(draws)
-    other = clause if label == "same" else _changed(draws, clause)
-    first, second = say(draws, clause), say(draws, other)
+    first, second = say(draws, clause), say(draws, clause)
     while first == second:
-        first, second = say(draws, clause), say(draws, other)
+        clause = draw_clause(draws)
+        first, second = say(draws, clause), say(draws, clause)
+    if label == "different":
+        # In the same form as the rewording would have had, so that no form is a sign of either label.
+        form, other = _form(second), _changed(draws, clause)
+        while _form(second := say(draws, other)) != form:
+            continue
     return (first, second, label) if draws.chance(0.5) else (second, first, label)
+
+
+def _form(sentence: str) -> tuple[bool, bool]:
+    """Whether the sentence is passive, and whether its place stands first."""
+    return " is " in sentence, sentence.startswith("in ")
 
 
 def _changed(draws: Draws, clause: Clause) -> Clause:
@@ -155,12 +166,14 @@ def answerable_row(draws: Draws, label: str) -> Row:
     """(question, sentence, label): whether the sentence answers the question."""
     asked = draws.weighted(_ASKED)
     named = draws.chance(0.5)
+    relations: Sequence[Relation] = ("within",) if label == "answerable" else ("open", "apart")
+    # Mostly a bad answer, too, mentions what is asked for: otherwise a sentence with a place would look like an answer.
+    mentioned = label == "answerable" or draws.chance(0.8)
     while True:
-        relations: Sequence[Relation] = ("within",) if label == "answerable" else ("open", "apart")
         statement, clause = draw_pair(draws, draws.pick(relations))
         kind = {"agent": clause.agent, "patient": clause.patient}.get(asked) if named else None
         if kind is not None and KINDS.level[kind] == LEAF:
             kind = KINDS.parent[kind]
         question = Question(clause, asked, kind)
-        if answers(statement, question) == (label == "answerable"):
+        if answers(statement, question) == (label == "answerable") and (not mentioned or mentions(statement, asked)):
             return ask(draws, question), say(draws, statement), label

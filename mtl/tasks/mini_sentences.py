@@ -26,8 +26,8 @@ from mtl.tasks.mini_world import DIMENSION, KINDS, VERB_WORDS, VerbWord, words_o
 
 Asked = Literal["agent", "patient", "place", "colour", "mood"]
 
-_PASSIVE = 0.25
-_PLACE_FIRST = 0.25
+_PASSIVE = 0.2
+_PLACE_FIRST = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,27 @@ def answers(statement: Clause, question: Question) -> bool:
     Of an agent or a patient it must name a kind strictly within ``asked_kind`` where there is one; a place, a colour
     or a mood must be mentioned.
     """
-    wide = question.clause
+    wide, asked = question.clause, question.asked
     agent, patient, place, quality = wide.agent, wide.patient, wide.place, wide.quality
-    told = True
-    if question.asked == "agent":
+    told = mentions(statement, asked)
+    if asked == "agent":
         agent, quality, told = statement.agent, None, _narrower(statement.agent, question.asked_kind)
-    elif question.asked == "patient":
+    elif asked == "patient":
         patient, told = statement.patient, _narrower(statement.patient, question.asked_kind)
-    elif question.asked == "place":
-        place, told = None, statement.place is not None
+    elif asked == "place":
+        place = None
     else:
         quality = None
-        told = statement.quality is not None and DIMENSION[statement.quality] == question.asked
     return told and is_within(statement, Clause(agent, wide.action, patient, place, quality))
+
+
+def mentions(statement: Clause, asked: Asked) -> bool:
+    """Whether the statement says anything of the slot."""
+    if asked == "place":
+        return statement.place is not None
+    if asked == "colour" or asked == "mood":
+        return statement.quality is not None and DIMENSION[statement.quality] == asked
+    return True
 
 
 def _narrower(kind: str, asked_kind: str | None) -> bool:

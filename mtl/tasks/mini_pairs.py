@@ -1,0 +1,160 @@
+"""Pairs of clauses drawn with a chosen relation, so that neither half alone gives the relation away.
+
+A pair is mostly alike: the level of each word and the presence of each modifier come from a joint table per relation,
+and nested words replace each other. An open pair has exactly one *cause* for not being nested, a pair apart exactly one
+conflict. The tables of one slot have the same two margins for every relation (an open pair's after adding the share of
+its cause), so each half by itself has the same words and modifiers whatever the relation: where an open pair has
+"dog" against "poodle" more often, it also has "poodle" against "dog" more often. An entry of a table is ((level or
+presence in the narrow half, in the wide half), weight).
+"""
+
+from typing import Final, Literal
+
+from mtl.tasks.mini_clauses import Clause, Relation, relation
+from mtl.tasks.mini_draws import Draws
+from mtl.tasks.mini_world import ACTIONS, CLASS, DIMENSION, KINDS, LEAF, PLACES, QUALITIES, TOP, Taxonomy
+
+Slot = Literal["agent", "action", "patient", "place", "quality"]
+Cause = Literal["agent", "action", "patient", "place", "quality", "dimension"]
+Conflict = Literal["agent", "action", "patient", "place", "quality", "roles"]
+Levels = tuple[int, int]
+Mentions = tuple[bool, bool]
+
+_KIND_LEVELS: Final[dict[Relation, tuple[tuple[Levels, float], ...]]] = {
+    "within": (
+        ((LEAF, LEAF), 0.40),
+        ((LEAF, CLASS), 0.20),
+        ((CLASS, CLASS), 0.27),
+        ((CLASS, TOP), 0.05),
+        ((TOP, TOP), 0.08),
+    ),
+    "apart": (
+        ((LEAF, LEAF), 0.35),
+        ((LEAF, CLASS), 0.25),
+        ((CLASS, LEAF), 0.05),
+        ((CLASS, CLASS), 0.22),
+        ((CLASS, TOP), 0.05),
+        ((TOP, TOP), 0.08),
+    ),
+    "open": (
+        ((LEAF, LEAF), 0.26),
+        ((LEAF, CLASS), 0.34),
+        ((CLASS, CLASS), 0.13),
+        ((CLASS, TOP), 0.05),
+        ((TOP, TOP), 0.08),
+    ),
+}
+_ACTION_LEVELS: Final[dict[Relation, tuple[tuple[Levels, float], ...]]] = {
+    "within": (((LEAF, LEAF), 0.45), ((LEAF, CLASS), 0.20), ((CLASS, CLASS), 0.35)),
+    "apart": (((LEAF, LEAF), 0.40), ((LEAF, CLASS), 0.25), ((CLASS, LEAF), 0.05), ((CLASS, CLASS), 0.30)),
+    "open": (((LEAF, LEAF), 0.25), ((LEAF, CLASS), 0.40), ((CLASS, CLASS), 0.15)),
+}
+_PLACE_LEVELS: Final[tuple[tuple[Levels, float], ...]] = (
+    ((LEAF, LEAF), 0.50),
+    ((LEAF, CLASS), 0.20),
+    ((CLASS, CLASS), 0.30),
+)
+_PLACES: Final[dict[Relation, tuple[tuple[Mentions, float], ...]]] = {
+    "within": (((True, True), 0.35), ((True, False), 0.20), ((False, False), 0.45)),
+    "apart": (((True, True), 0.30), ((True, False), 0.25), ((False, True), 0.05), ((False, False), 0.40)),
+    "open": (((True, True), 0.18), ((True, False), 0.37), ((False, False), 0.28)),
+}
+_QUALITIES: Final[dict[Relation, tuple[tuple[Mentions, float], ...]]] = {
+    "within": _PLACES["within"],
+    "apart": _PLACES["apart"],
+    "open": (((True, False), 0.38), ((False, False), 0.27)),
+}
+# A wide word narrower than the narrow half's, a modifier that only the wide half has, or qualities that do not compare.
+_CAUSES: Final[tuple[tuple[Cause, float], ...]] = (
+    ("agent", 0.14),
+    ("patient", 0.14),
+    ("action", 0.20),
+    ("place", 0.17),
+    ("quality", 0.18),
+    ("dimension", 0.17),
+)
+
+
+def draw_pair(draws: Draws, wanted: Relation) -> tuple[Clause, Clause]:
+    """A (narrow, wide) pair of clauses that stand in the wanted relation; in each, agent and patient differ in word."""
+    while True:
+        narrow, wide = _draw_attempt(draws, wanted)
+        if narrow.agent != narrow.patient and relation(narrow, wide) == wanted:
+            return narrow, wide
+
+
+def draw_clause(draws: Draws) -> Clause:
+    """One clause, distributed as the narrow halves of pairs are."""
+    return draw_pair(draws, "within")[0]
+
+
+def vary(draws: Draws, tree: Taxonomy, concept: str, level: int, *, conflict: bool) -> str:
+    """A concept of ``level``: disjoint from the given one where there is to be a conflict, nested with it otherwise."""
+    if not conflict:
+        return draws.pick(tree.nested_at(concept, level))
+    while not tree.apart(other := draws.pick(tree.at(level)), concept):
+        continue
+    return other
+
+
+def _draw_attempt(draws: Draws, wanted: Relation) -> tuple[Clause, Clause]:
+    cause = draws.weighted(_CAUSES) if wanted == "open" else None
+    places: Mentions = (False, True) if cause == "place" else draws.weighted(_PLACES[wanted])
+    qualities = _draw_qualities(draws, wanted, cause)
+    conflict = _draw_conflict(draws, places, qualities) if wanted == "apart" else None
+
+    agent_levels = _draw_levels(draws, "agent", wanted, cause)
+    patient_levels = _draw_levels(draws, "patient", wanted, cause)
+    action_levels, place_levels = _draw_levels(draws, "action", wanted, cause), draws.weighted(_PLACE_LEVELS)
+    wide_agent = draws.pick(KINDS.at(agent_levels[1]))
+    wide_patient = vary(draws, KINDS, wide_agent, patient_levels[1], conflict=True)
+    sources = (wide_patient, wide_agent) if conflict == "roles" else (wide_agent, wide_patient)
+    wide_action, wide_place = draws.pick(ACTIONS.at(action_levels[1])), draws.pick(PLACES.at(place_levels[1]))
+    wide_quality = draws.pick(QUALITIES[draws.pick(("colour", "mood"))])
+    narrow = Clause(
+        agent=vary(draws, KINDS, sources[0], agent_levels[0], conflict=conflict == "agent"),
+        action=vary(draws, ACTIONS, wide_action, action_levels[0], conflict=conflict == "action"),
+        patient=vary(draws, KINDS, sources[1], patient_levels[0], conflict=conflict == "patient"),
+        place=vary(draws, PLACES, wide_place, place_levels[0], conflict=conflict == "place") if places[0] else None,
+        quality=_vary_quality(draws, wide_quality, cause, conflict) if qualities[0] else None,
+    )
+    wide = Clause(
+        agent=wide_agent,
+        action=wide_action,
+        patient=wide_patient,
+        place=wide_place if places[1] else None,
+        quality=wide_quality if qualities[1] else None,
+    )
+    return narrow, wide
+
+
+def _draw_levels(draws: Draws, slot: Slot, wanted: Relation, cause: Cause | None) -> Levels:
+    if slot == cause:
+        return CLASS, LEAF
+    return draws.weighted((_ACTION_LEVELS if slot == "action" else _KIND_LEVELS)[wanted])
+
+
+def _draw_qualities(draws: Draws, wanted: Relation, cause: Cause | None) -> Mentions:
+    if cause == "quality":
+        return False, True
+    return (True, True) if cause == "dimension" else draws.weighted(_QUALITIES[wanted])
+
+
+def _draw_conflict(draws: Draws, places: Mentions, qualities: Mentions) -> Conflict:
+    """The slot in which a pair is to be apart, among those that both halves mention; ``roles`` exchanges two."""
+    options: list[Conflict] = ["agent", "action", "patient", "roles"]
+    if all(places):
+        options.append("place")
+    if all(qualities):
+        options.append("quality")
+    return draws.pick(options)
+
+
+def _vary_quality(draws: Draws, quality: str, cause: Cause | None, conflict: Conflict | None) -> str:
+    """The narrow half's quality: the same, another of its dimension in a conflict, or one of the other dimension."""
+    dimension = DIMENSION[quality]
+    if conflict == "quality":
+        return draws.pick([other for other in QUALITIES[dimension] if other != quality])
+    if cause == "dimension":
+        return draws.pick(QUALITIES["mood" if dimension == "colour" else "colour"])
+    return quality
