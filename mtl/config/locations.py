@@ -1,7 +1,9 @@
-"""Where the files that come with the package are, in a checkout and in an installed package alike."""
+"""Where files are: those that come with the package, the user's data, and what is kept between runs."""
 
+import os
 from pathlib import Path
 
+from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
 
 
@@ -21,3 +23,18 @@ def configs_directory() -> Path:
         f"The shipped recipes are missing: no base.yaml in {looked}. Install the package again, or name config files "
         "by their path."
     )
+
+
+def data_root(config: RunConfig) -> Path | None:
+    """The directory that holds ``glue/``, ``clue/``, ...: ``data.root``, else ``MTL_DATA_DIR``, else None.
+
+    Whether it exists is for the reader of a file in it to find, whose message can name the file.
+    """
+    chosen = config.data.root or os.environ.get("MTL_DATA_DIR")
+    return Path(chosen).expanduser() if chosen else None
+
+
+def cache_directory(config: RunConfig) -> Path:
+    """Where tokenised rows are kept: ``data.cache``, else ``MTL_CACHE_DIR``, else ``~/.cache/mtl``; not created."""
+    chosen = config.data.cache or os.environ.get("MTL_CACHE_DIR")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "mtl"
