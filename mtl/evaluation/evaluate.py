@@ -1,0 +1,91 @@
+"""Scoring a task on a whole split: one pass of its own, every example once, in the split's order.
+
+N examples, C outputs.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from mtl import metrics
+from mtl.data.batches import BatchSource
+from mtl.data.store import TokenStore
+from mtl.models.multitask import MultitaskModel
+from mtl.runtime.precision import Precision, forward_context
+from mtl.sampling.samplers import IntArray
+from mtl.tasks.spec import TaskSpec
+
+
+@dataclass(frozen=True)
+class SplitPredictions:
+    """What a model says about ``rows`` (N,) of a split, in that order: fp32 ``outputs`` (N, C), and labels if known.
+
+    ``predictions`` (N,) are class indices or scores.
+    """
+
+    rows: IntArray
+    outputs: npt.NDArray[np.float32]
+    predictions: npt.NDArray[np.int64] | npt.NDArray[np.float32]
+    labels: npt.NDArray[np.int64] | npt.NDArray[np.float32] | None
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Runs a model over splits in fixed batches of at most ``tokens_per_batch`` tokens.
+
+    Batches are a function of the split's lengths and the limit alone. ``check`` is called between batches and may raise
+    to end the evaluation.
+    """
+
+    tokens_per_batch: int
+    precision: Precision
+    device: torch.device
+    check: Callable[[], None] = lambda: None
+
+    def predict(
+        self, model: MultitaskModel, spec: TaskSpec, store: TokenStore, rows: IntArray | None = None
+    ) -> SplitPredictions:
+        """Outputs for ``rows`` of the store (default: all), back in the order of ``rows``. Leaves the model's mode be."""
+        chosen = np.arange(store.rows, dtype=np.int64) if rows is None else rows
+        source = BatchSource({spec.name: store})
+        outputs = np.empty((chosen.size, spec.outputs), dtype=np.float32)
+        training = model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                for places in evaluation_batches(store.lengths()[chosen], self.tokens_per_batch):
+                    self.check()
+                    batch = source.evaluation_batch(spec.name, chosen[places]).to(self.device)
+                    with forward_context(self.precision, self.device):
+                        logits = model(batch)[spec.name]
+                    outputs[places] = logits.float().cpu().numpy()
+        finally:
+            model.train(training)
+        predictions = outputs[:, 0] if spec.kind == "regression" else outputs.argmax(axis=1).astype(np.int64)
+        labels = np.asarray(store.labels[chosen]) if store.labelled else None
+        return SplitPredictions(chosen, outputs, predictions, labels)
+
+
+def score_predictions(spec: TaskSpec, predicted: SplitPredictions) -> metrics.Scores:
+    """The task's metrics; the split must be labelled."""
+    assert predicted.labels is not None
+    return metrics.score(spec, predicted.predictions, predicted.labels)
+
+
+def evaluation_batches(lengths: IntArray, tokens_per_batch: int) -> Iterator[IntArray]:
+    """Places of the examples of each batch, similar lengths together; each example once.
+
+    A batch holds as many tokens as the limit allows, and at least one example.
+    """
+    order = np.argsort(lengths, kind="stable")
+    start, tokens = 0, 0
+    for end, place in enumerate(order):
+        if end > start and tokens + lengths[place] > tokens_per_batch:
+            yield order[start:end]
+            start, tokens = end, 0
+        tokens += int(lengths[place])
+    if start < order.size:
+        yield order[start:]

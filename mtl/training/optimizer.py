@@ -1,0 +1,125 @@
+"""AdamW over groups of parameters, each with its own learning rate and decay, stepped only on finite updates."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mtl.config.encoder import HeadSettings
+from mtl.config.training import OptimizerSettings
+from mtl.errors import DataError
+from mtl.models.multitask import MultitaskModel
+from mtl.training.schedule import learning_rate_factor
+
+_LAYER = re.compile(r"\b(?:layer|layers|albert_layer_groups)\.(\d+)\.")
+
+
+class Optimizer:
+    """AdamW (Loshchilov and Hutter 2019) on the model's parameters and those of the weighting.
+
+    Biases and norms (all one-dimensional parameters) do not decay. A parameter without a gradient, such as a head that
+    is absent from the update, takes no step at all: no decay, no momentum.
+    """
+
+    def __init__(
+        self,
+        model: MultitaskModel,
+        settings: OptimizerSettings,
+        heads: Mapping[str, HeadSettings],
+        total: int,
+        extra: list[nn.Parameter],
+    ) -> None:
+        self._settings, self._total = settings, total
+        self._names = {parameter: name for name, parameter in named_parameters(model).items()}
+        self._names |= {parameter: f"weighting.{number}" for number, parameter in enumerate(extra)}
+        groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+        for parameter, rate in _learning_rates(model, settings, heads).items():
+            decay = settings.weight_decay if parameter.dim() > 1 else 0.0
+            groups.setdefault((rate, decay), []).append(parameter)
+        for parameter in extra:
+            groups.setdefault((settings.learning_rate, 0.0), []).append(parameter)
+        self._adamw = torch.optim.AdamW(
+            [
+                {"params": parameters, "weight_decay": decay, "base_rate": rate}
+                for (rate, decay), parameters in groups.items()
+            ],
+            lr=settings.learning_rate,
+            betas=(settings.beta1, settings.beta2),
+            eps=settings.epsilon,
+            fused=True,
+        )
+
+    def zero(self) -> None:
+        """Forget all gradients; a parameter that gets none until the step is left alone by it."""
+        self._adamw.zero_grad(set_to_none=True)
+
+    def clip(self) -> Tensor:
+        """Scale the gradients to the global norm limit, if there is one; the norm before that, on the device."""
+        gradients = [parameter.grad for parameter in self._names if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        if self._settings.clip_norm is not None:
+            with_gradients = [parameter for parameter in self._names if parameter.grad is not None]
+            torch.nn.utils.clip_grads_with_norm_(with_gradients, self._settings.clip_norm, norm)
+        return norm
+
+    def step(self, step: int, skip: Tensor) -> None:
+        """Take update ``step`` unless ``skip`` (one float on the device) is 1: decided there, without asking the device."""
+        for group in self._adamw.param_groups:
+            group["lr"] = group["base_rate"] * learning_rate_factor(step, self._total, self._settings)
+        # The fused kernels read these two, as torch.amp.GradScaler sets them.
+        self._adamw.grad_scale, self._adamw.found_inf = None, skip  # type: ignore[attr-defined]
+        self._adamw.step()
+
+    def learning_rate(self, step: int) -> float:
+        """The encoder's (undecayed) learning rate at update ``step``."""
+        return self._settings.learning_rate * learning_rate_factor(step, self._total, self._settings)
+
+    def state_tensors(self) -> dict[str, Tensor]:
+        """Adam's moments and step counts by parameter name, for those that have taken a step."""
+        return {
+            f"{self._names[parameter]}/{key}": value
+            for parameter, state in self._adamw.state.items()
+            for key, value in state.items()
+        }
+
+    def load_state_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put back what :meth:`state_tensors` gave; DataError where it belongs to other parameters."""
+        parameters = {name: parameter for parameter, name in self._names.items()}
+        for name, value in tensors.items():
+            owner, _, key = name.rpartition("/")
+            if owner not in parameters or (key != "step" and value.shape != parameters[owner].shape):
+                raise DataError(f"the saved optimiser state {name} fits no parameter of this model")
+            state: dict[str, Any] = self._adamw.state[parameters[owner]]
+            state[key] = value.to(parameters[owner].device)
+
+
+def named_parameters(model: MultitaskModel) -> dict[str, nn.Parameter]:
+    """All parameters under the names that checkpoints use: ``encoder/...`` and ``<suite/task>/...``."""
+    named = {f"encoder/{name}": parameter for name, parameter in model.encoder.model.named_parameters()}
+    for task in model.tasks:
+        named |= {f"{task}/{name}": parameter for name, parameter in model.head_module(task).named_parameters()}
+    return named
+
+
+def _learning_rates(
+    model: MultitaskModel, settings: OptimizerSettings, heads: Mapping[str, HeadSettings]
+) -> dict[nn.Parameter, float]:
+    layers = int(model.encoder.model.config.num_hidden_layers)
+    rates = {}
+    for name, parameter in model.encoder.model.named_parameters():
+        distance = layers - _depth(name, layers)
+        rates[parameter] = settings.learning_rate * (settings.layer_decay or 1.0) ** distance
+    for task in model.tasks:
+        for parameter in model.head_module(task).parameters():
+            rates[parameter] = heads[task].learning_rate or settings.learning_rate
+    return rates
+
+
+def _depth(name: str, layers: int) -> int:
+    """0 for the embeddings, 1 for the first layer, ``layers`` for the last one and for what follows it."""
+    match = _LAYER.search(f".{name}")
+    if match:
+        return int(match.group(1)) + 1
+    return 0 if "embedding" in name else layers

@@ -1,0 +1,86 @@
+"""An update ready to be run: its batches, and the numbers of the whole update that losses are normalised by."""
+
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtl.data.batches import BatchSource, PackedBatch
+from mtl.data.plan import UpdatePlanner, micro_batches_needed, split_plan
+from mtl.sampling.probabilities import FloatArray
+from mtl.sampling.samplers import IntArray
+
+
+@dataclass(frozen=True)
+class PreparedUpdate:
+    """``counts`` and ``tokens`` (K,) are of the whole update; ``shares`` (K,) are the tasks' parts of its unit."""
+
+    step: int
+    counts: IntArray
+    tokens: IntArray
+    shares: FloatArray
+    batches: list[PackedBatch]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How plans become batches: where the rows lie, and how an update is cut up."""
+
+    source: BatchSource
+    unit: str
+    """``rows`` or ``tokens``: what an update is sized in."""
+    micro_batches: int
+    tokens_per_micro_batch: int
+    pin: bool
+
+    def prepare(self, planner: UpdatePlanner, step: int) -> PreparedUpdate:
+        """Update ``step``, its batches in memory (page-locked if asked)."""
+        plan = planner.plan(step)
+        tasks = len(self.source.stores)
+        counts, tokens = plan.counts(tasks), plan.tokens(tasks)
+        unit = tokens if self.unit == "tokens" else counts
+        needed = micro_batches_needed(plan, 1, self.micro_batches, self.tokens_per_micro_batch)
+        parts = [slots for slots in split_plan(plan, 1, needed)[0] if slots.size]
+        batches = [self.source.batch(plan, slots) for slots in parts]
+        if self.pin:
+            batches = [batch.pin() for batch in batches]
+        return PreparedUpdate(step, counts, tokens, np.asarray(unit / unit.sum(), dtype=np.float64), batches)
+
+
+def prefetched(preparation: Preparation, planner: UpdatePlanner, start: int, depth: int = 2) -> Iterator[PreparedUpdate]:
+    """Updates ``start`` to the end, prepared on a thread up to ``depth`` ahead; an error there is raised here."""
+    ready: queue.Queue[PreparedUpdate | BaseException | None] = queue.Queue(maxsize=depth)
+    abandoned = threading.Event()
+
+    def put(item: PreparedUpdate | BaseException | None) -> bool:
+        while not abandoned.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            for step in range(start, planner.total):
+                if not put(preparation.prepare(planner, step)):
+                    return
+            put(None)
+        except BaseException as error:
+            put(error)
+            raise
+
+    # A daemon, so that a run that leaves at once does not wait for it.
+    thread = threading.Thread(target=work, name="prefetch", daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        abandoned.set()
+        thread.join()

@@ -1,0 +1,106 @@
+"""The log of a training: one JSON record a line, and the same as TensorBoard events."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import JsonValue
+
+from mtl.training.update import UpdateResult
+
+
+class MetricsLog:
+    """Appends records to ``metrics.jsonl``; a resumed run cuts the file to the length its checkpoint remembers."""
+
+    def __init__(self, path: Path, tensorboard: Path | None, *, keep_bytes: int, step: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        self._file = path.open("r+b")
+        self._file.truncate(keep_bytes)
+        self._file.seek(0, 2)
+        self._events: Any = None
+        if tensorboard is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._events = SummaryWriter(str(tensorboard), purge_step=step)  # type: ignore[no-untyped-call]
+
+    @property
+    def length(self) -> int:
+        """Bytes written so far, all of them flushed."""
+        return self._file.tell()
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        """One record after ``step`` updates. A value that is not finite is written as the text NaN, Infinity."""
+        record = {"step": step, **values}
+        self._file.write(json.dumps(record).encode() + b"\n")
+        self._file.flush()
+        if self._events is not None:
+            for name, value in values.items():
+                self._events.add_scalar(name, value, step)
+
+    def hyperparameters(self, settings: Mapping[str, str | float], scores: Mapping[str, float]) -> None:
+        """Settings and final scores for TensorBoard's table of runs."""
+        if self._events is not None:
+            self._events.add_hparams(dict(settings), dict(scores), run_name=".")
+
+    def close(self) -> None:
+        """Write out what TensorBoard still holds."""
+        self._file.close()
+        if self._events is not None:
+            self._events.close()
+
+
+class LossWindow:
+    """Means over the updates since the last record: losses, weights and gradient norm.
+
+    Tensors stay on the device until a record is due, so logging does not make the host wait at every update.
+    """
+
+    def __init__(self, tasks: Sequence[str]) -> None:
+        self._tasks = tuple(tasks)
+        self._pending: list[UpdateResult] = []
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, result: UpdateResult) -> None:
+        """Take an update into the window."""
+        self._pending.append(result)
+
+    def take(self) -> dict[str, float]:
+        """The means by log name, and an empty window."""
+        self._settle()
+        means = {name: self._sums[name] / count for name, count in self._counts.items()}
+        self._sums, self._counts = {}, {}
+        return means
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        """Plain data; the window continues from it."""
+        self._settle()
+        return {"sums": dict(self._sums), "counts": dict(self._counts)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue a window that :meth:`state_dict` described."""
+        self._sums, self._counts = dict(state["sums"]), dict(state["counts"])
+
+    def _settle(self) -> None:
+        for result in self._pending:
+            losses, weights = result.losses.tolist(), result.weights.tolist()
+            for number, task in enumerate(self._tasks):
+                if not math.isnan(losses[number]) or result.update.counts[number]:
+                    self._count(f"train/{task}/loss", losses[number])
+                    self._count(f"train/{task}/weight", weights[number])
+            self._count("gradient/norm", float(result.gradient_norm))
+        self._pending.clear()
+
+    def _count(self, name: str, value: float) -> None:
+        self._sums[name] = self._sums.get(name, 0.0) + value
+        self._counts[name] = self._counts.get(name, 0) + 1
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait for the device, so that a clock read next covers the work given to it."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,167 @@
+"""One update: forward, weights, backward, clip, step. What multi-task training is, in one file.
+
+With L_t the mean loss of task t over all of its examples in the update, s_t the task's share of the update's unit and
+w_t its weight, ``combine: share`` minimises sum_t w_t s_t L_t, so that in expectation task t counts p_t w_t whatever
+the number of tasks an update holds; ``equal`` minimises sum_t w_t L_t / sum_t w_t over the tasks present.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mtl.data.batches import PackedBatch
+from mtl.gradients.per_task import encoder_gradients, gramian
+from mtl.models.dropout import DropoutKey
+from mtl.models.multitask import MultitaskModel
+from mtl.runtime.precision import Precision, forward_context
+from mtl.training.optimizer import Optimizer
+from mtl.training.prepared import PreparedUpdate
+from mtl.weighting.protocol import Weighting
+
+
+@dataclass(frozen=True)
+class UpdateResult:
+    """What an update leaves behind, all on the device: nothing here has been waited for.
+
+    ``losses`` (K,) raw task means, NaN where a task is absent; ``weights`` (K,); ``example_losses`` one mapping a
+    micro-batch, by task; ``gradient_norm`` before clipping; ``not_finite`` is 1 from the first bad update on.
+    """
+
+    update: PreparedUpdate
+    losses: Tensor
+    weights: Tensor
+    example_losses: list[dict[str, Tensor]]
+    gradient_norm: Tensor
+    not_finite: Tensor
+
+
+class Updater:
+    """Runs prepared updates on a model."""
+
+    def __init__(
+        self,
+        model: MultitaskModel,
+        optimizer: Optimizer,
+        weighting: Weighting,
+        *,
+        combine: Literal["share", "equal"],
+        precision: Precision,
+        device: torch.device,
+        seed: int,
+    ) -> None:
+        self.model, self.optimizer, self.weighting = model, optimizer, weighting
+        self._combine, self._precision, self._device, self._seed = combine, precision, device, seed
+        self._index = {task: number for number, task in enumerate(model.tasks)}
+        self._not_finite = torch.zeros((), dtype=torch.float32, device=device)
+
+    def run(self, update: PreparedUpdate) -> UpdateResult:
+        """Take one step. After a loss or gradient that is not finite, parameters no longer change."""
+        self.model.train()
+        self.optimizer.zero()
+        batches = [batch.to(self._device) for batch in update.batches]
+        if self.weighting.needs == "gradients":
+            losses, weights, examples = self._backward_by_task(update, batches)
+        else:
+            losses, weights, examples = self._backward(update, batches)
+        norm = self.optimizer.clip()
+        present = torch.from_numpy(update.counts > 0).to(self._device, non_blocking=True)
+        bad = ~torch.isfinite(torch.where(present, losses, 0.0).sum() + norm)
+        self._not_finite = torch.maximum(self._not_finite, bad.float())
+        self.optimizer.step(update.step, self._not_finite)
+        self.weighting.after_step(self._losses_again(update, batches))
+        return UpdateResult(update, losses, weights, examples, norm, self._not_finite)
+
+    def _backward(
+        self, update: PreparedUpdate, batches: Sequence[PackedBatch]
+    ) -> tuple[Tensor, Tensor, list[dict[str, Tensor]]]:
+        """Gradients of the combined loss, one micro-batch after the other."""
+        counts, examples = self._to_device(update.counts), []
+        weights, known = None, None
+        if self.weighting.needs != "losses":
+            weights = self._weights(update, None, None)
+        elif len(batches) > 1:
+            with torch.no_grad():
+                known = self._task_means([self._example_losses(update, batch) for batch in batches], counts)
+            weights = self._weights(update, known, None)
+        for batch in batches:
+            losses = self._example_losses(update, batch)
+            examples.append({task: values.detach() for task, values in losses.items()})
+            if weights is None:
+                known = self._task_means(examples, counts)
+                weights = self._weights(update, known, None)
+            scale = self._coefficients(update, weights.detach()) / counts.clamp(min=1.0)
+            sum(scale[self._index[task]] * values.sum() for task, values in losses.items()).backward()  # type: ignore[union-attr]
+        means = self._task_means(examples, counts)
+        assert weights is not None
+        self._learn_weights(update, weights, means)
+        return means, weights.detach(), examples
+
+    def _backward_by_task(
+        self, update: PreparedUpdate, batches: Sequence[PackedBatch]
+    ) -> tuple[Tensor, Tensor, list[dict[str, Tensor]]]:
+        """The encoder gets the weighted sum of the tasks' gradients of L_t, every head the gradient of its own L_t."""
+        parameters = list(self.model.encoder.parameters())
+        counts, examples = self._to_device(update.counts), []
+        gradients: dict[str, Tensor] = {}
+        for batch in batches:
+            losses = self._example_losses(update, batch)
+            examples.append({task: values.detach() for task, values in losses.items()})
+            for task, values in losses.items():
+                loss = values.sum() / counts[self._index[task]]
+                last = task == batch.tasks[-1]
+                part = encoder_gradients(loss, parameters, self.model.head_module(task), keep_graph=not last)
+                gradients[task] = gradients[task] + part if task in gradients else part
+        means = self._task_means(examples, counts)
+        products = gramian([gradients.get(task) for task in self.model.tasks], self._device)
+        weights = self._weights(update, means, products).detach()
+        combined = torch.stack([weights[self._index[task]] * part for task, part in gradients.items()]).sum(0)
+        for parameter, part in zip(parameters, combined.split([p.numel() for p in parameters]), strict=True):
+            parameter.grad = part.view_as(parameter)
+        return means, weights, examples
+
+    def _example_losses(self, update: PreparedUpdate, batch: PackedBatch) -> dict[str, Tensor]:
+        with forward_context(self._precision, self._device):
+            outputs = self.model(batch, DropoutKey(self._seed, update.step))
+        return self.model.losses(outputs, batch)
+
+    def _task_means(self, parts: Sequence[dict[str, Tensor]], counts: Tensor) -> Tensor:
+        """Raw mean losses (K,) over all micro-batches, NaN where a task has no example."""
+        sums = torch.full((len(self._index),), float("nan"), device=self._device)
+        for task, number in self._index.items():
+            here = [part[task].sum() for part in parts if task in part]
+            if here:
+                sums[number] = torch.stack(here).sum()
+        return sums / counts
+
+    def _weights(self, update: PreparedUpdate, losses: Tensor | None, gradients: Tensor | None) -> Tensor:
+        return self.weighting.weights(update.step, update.counts > 0, losses, gradients).to(self._device)
+
+    def _coefficients(self, update: PreparedUpdate, weights: Tensor) -> Tensor:
+        """What each task's L_t is multiplied by in the update's loss (K,)."""
+        if self._combine == "share":
+            return weights * self._to_device(update.shares)
+        here = torch.where(self._to_device(update.counts) > 0, weights, 0.0)
+        return here / here.sum()
+
+    def _learn_weights(self, update: PreparedUpdate, weights: Tensor, losses: Tensor) -> None:
+        """Gradients of the weighting's own parameters, the tasks' losses taken as given."""
+        if not weights.requires_grad:
+            return
+        present = torch.from_numpy(update.counts > 0).to(self._device)
+        loss = (self._coefficients(update, weights) * losses)[present].sum()
+        regulariser = self.weighting.regulariser()
+        (loss if regulariser is None else loss + regulariser).backward()  # type: ignore[no-untyped-call]
+
+    def _losses_again(self, update: PreparedUpdate, batches: Sequence[PackedBatch]) -> Tensor | None:
+        if self.weighting.needs != "second_forward":
+            return None
+        with torch.no_grad():
+            parts = [self._example_losses(update, batch) for batch in batches]
+        return self._task_means(parts, self._to_device(update.counts))
+
+    def _to_device(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array.astype(np.float32)).to(self._device, non_blocking=True)
