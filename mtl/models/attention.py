@@ -102,9 +102,10 @@ def _packed_attention(
     outputs = []
     for block in context.blocks:
         size, length = block.index.shape
-        parts = [t.index_select(0, block.index.view(-1)).view(size, length, heads, width).transpose(1, 2) for t in flat]
+        places = block.index.view(-1)
+        q, k, v = (t.index_select(0, places).view(size, length, heads, width).transpose(1, 2) for t in flat)
         keys = None if drops is None else drops.token_keys[0][block.index]
-        attended = _attend(*parts, block.valid, scaling, sliding_window, dropout, keys, site_key)
+        attended = _attend(q, k, v, block.valid, scaling, sliding_window, dropout, keys, site_key)
         attended = attended.transpose(1, 2).reshape(size * length, heads * width)
         outputs.append(attended if block.valid is None else attended[block.valid.view(-1)])
     assert context.inverse is not None

@@ -142,8 +142,9 @@ def _keep(row_keys: Tensor, groups: int, features: int, rate: float, site_key: i
     threshold = round(rate * _LEVELS)
     pairs = (features + 1) // 2
     rows = _mix32(row_keys.long() ^ site_key).to(torch.int32)
-    numbers = torch.arange(pairs, device=row_keys.device) + (torch.arange(groups, device=row_keys.device) << 20)[:, None]
-    # numbers (groups, pairs) are the same for every row: a head is a group, a hidden feature or key position a pair.
+    group_starts = torch.arange(groups, device=row_keys.device) << 20
+    # numbers (groups, pairs) are the same for every row: a head is a group, two features or key positions a pair.
+    numbers = group_starts[:, None] + torch.arange(pairs, device=row_keys.device)
     words = _mix32_(rows[..., None, None] + _mix32(numbers + 1).to(torch.int32))
     halves = words.view(torch.int16)[..., :features]
     return halves >= threshold - _LEVELS // 2, _LEVELS / (_LEVELS - threshold)

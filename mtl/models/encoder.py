@@ -30,7 +30,7 @@ class Encoder(nn.Module):
         self._sites = {module: path for path, module in model.named_modules()}
 
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None) -> Tensor:
-        """Hidden states (T, D) in the batch's token order; ``key`` names the dropout masks and is None in evaluation."""
+        """Hidden states (T, D) in the batch's token order; ``key`` names the dropout masks, None in evaluation."""
         raise NotImplementedError
 
     def _run(self, inputs: dict[str, Tensor], blocks: AttentionContext, token_keys: Tensor | None) -> Tensor:

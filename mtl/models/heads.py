@@ -49,7 +49,7 @@ class SequenceHead(nn.Module):
         self.output = nn.Linear(width, spec.outputs)
 
     def initialise(self, seed: int, pooler: dict[str, Tensor] | None) -> None:
-        """Weights drawn from the stream of (seed, task), biases 0; the dense layer from the encoder's pooler if it has one.
+        """Weights drawn from the stream of (seed, task), biases 0; the dense layer is the encoder's pooler if it has it.
 
         No other task and no global generator is touched, so a head starts the same whatever else is trained.
         """
@@ -103,6 +103,7 @@ def mean_tokens(hidden_TD: Tensor, batch: PackedBatch, task: str) -> Tensor:
     lengths_host = batch.layout.sequence_lengths[chosen]
     lengths = torch.from_numpy(lengths_host).to(hidden_TD.device, non_blocking=True)
     tokens = hidden_TD[token_slice(batch, task)].float()
-    owner = torch.repeat_interleave(torch.arange(lengths_host.size, device=tokens.device), lengths, output_size=len(tokens))
+    sequences = torch.arange(lengths_host.size, device=tokens.device)
+    owner = torch.repeat_interleave(sequences, lengths, output_size=len(tokens))
     sums = tokens.new_zeros(lengths_host.size, tokens.shape[1]).index_add(0, owner, tokens)
     return (sums / lengths[:, None]).to(hidden_TD.dtype)

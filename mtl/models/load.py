@@ -73,7 +73,8 @@ def wrap_model(model: Any, batching: str) -> Encoder:
     replaceable = bool(getattr(model, "_supports_attention_backend", False))
     if batching == "packed" and not replaceable:
         raise ConfigError(
-            f"the attention of {type(model).__name__} cannot be replaced, so it cannot be packed: set encoder.batching=padded"
+            f"the attention of {type(model).__name__} cannot be replaced, so it cannot be packed: "
+            "set encoder.batching=padded"
         )
     if replaceable:
         model.set_attn_implementation(PACKED if batching == "packed" else PADDED)

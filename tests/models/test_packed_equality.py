@@ -1,0 +1,116 @@
+"""Packed, padded and plain transformers give the same hidden states, outputs and gradients."""
+
+import pytest
+import torch
+from tiny_models import (
+    FAMILIES,
+    MAX_POSITIONS,
+    PACKABLE,
+    gradients,
+    mixed_batch,
+    mixed_model,
+    plain_hidden,
+    relative_difference,
+    tiny_model,
+)
+from torch import Tensor
+
+from mtl.data.batches import PackedBatch
+from mtl.models.dropout import DropoutKey
+from mtl.models.load import wrap_model
+from mtl.models.multitask import MultitaskModel
+from mtl.models.probe import random_batch
+from mtl.runtime.precision import forward_context
+
+KEY = DropoutKey(seed=1, step=3)
+TOLERANCE = 1e-5
+
+
+def total_loss(model: MultitaskModel, batch: PackedBatch) -> Tensor:
+    """Every example's loss, added up."""
+    losses = model.losses(model(batch, KEY), batch)
+    return torch.stack([task_losses.sum() for task_losses in losses.values()]).sum()
+
+
+def readout(hidden: Tensor) -> Tensor:
+    """A scalar that depends on every hidden value in its own way, so that no error can cancel."""
+    weights = torch.cos(torch.arange(hidden.numel(), dtype=torch.float32)).view(hidden.shape)
+    return (hidden.float() * weights).sum()
+
+
+def assert_close(first: dict[str, Tensor], second: dict[str, Tensor]) -> None:
+    """Every gradient agrees; one that is rounding noise around zero is measured by the largest of all."""
+    assert first.keys() == second.keys()
+    largest = max(float(gradient.abs().max()) for gradient in second.values())
+    for name, gradient in second.items():
+        unit = max(float(gradient.abs().max()), 1e-2 * largest)
+        assert float((first[name] - gradient).abs().max()) < TOLERANCE * unit, name
+
+
+def test_packed_batches_are_longer_than_the_position_table() -> None:
+    assert mixed_batch().tokens > 2 * MAX_POSITIONS
+
+
+@pytest.mark.parametrize("family", PACKABLE)
+def test_packed_equals_padded_with_dropout(family: str) -> None:
+    batch = mixed_batch()
+    packed, padded = mixed_model(family, "packed"), mixed_model(family, "padded")
+    assert relative_difference(packed.encoder(batch, KEY), padded.encoder(batch, KEY)) < TOLERANCE
+    for task, outputs in padded(batch, KEY).items():
+        assert relative_difference(packed(batch, KEY)[task], outputs) < TOLERANCE
+    assert_close(gradients(packed, total_loss(packed, batch)), gradients(padded, total_loss(padded, batch)))
+
+
+@pytest.mark.parametrize("family", PACKABLE)
+def test_every_parameter_is_reached(family: str) -> None:
+    """The equalities above would hold for a graph that is cut; this one is not."""
+    model = mixed_model(family, "packed")
+    found = gradients(model, total_loss(model, mixed_batch()))
+    unused = [name for name, gradient in found.items() if not gradient.abs().max() > 0]
+    # Nothing reads the token types of a model without them; key biases cancel in the softmax up to rounding.
+    assert not [name for name in unused if "token_type" not in name and not name.endswith("key.bias")]
+
+
+@pytest.mark.parametrize(
+    ("family", "attention"),
+    # DeBERTa has one attention only.
+    [*((family, "sdpa") for family in PACKABLE), *((family, "eager") for family in FAMILIES)],
+)
+def test_our_encoder_equals_the_plain_model(family: str, attention: str) -> None:
+    batch = mixed_batch()
+    plain = tiny_model(family, 0.0).train()
+    plain.set_attn_implementation(attention)
+    ours = wrap_model(tiny_model(family, 0.0), "padded" if family == "deberta" else "packed").train()
+    expected = torch.cat(plain_hidden(plain, batch, types=family in ("bert", "electra", "albert")))
+    hidden = ours(batch, KEY)
+    assert relative_difference(hidden, expected) < TOLERANCE
+    assert_close(gradients(ours.model, readout(hidden)), gradients(plain, readout(expected)))
+
+
+@pytest.mark.parametrize("family", PACKABLE)
+def test_without_a_key_evaluation_equals_the_plain_model_in_evaluation(family: str) -> None:
+    batch = random_batch((3, 20, 11), 60)
+    plain = tiny_model(family).eval()
+    expected = torch.cat(plain_hidden(plain, batch, types=False))
+    assert relative_difference(wrap_model(tiny_model(family), "packed").eval()(batch), expected) < TOLERANCE
+
+
+@pytest.mark.parametrize("family", PACKABLE)
+def test_packed_and_padded_gradients_point_the_same_way_in_bf16(family: str) -> None:
+    batch = mixed_batch()
+    found = []
+    for batching in ("packed", "padded"):
+        model = mixed_model(family, batching)
+        with forward_context("bf16", torch.device("cpu")):
+            loss = total_loss(model, batch)
+        assert loss.dtype == torch.float32
+        found.append(torch.cat([gradient.flatten() for gradient in gradients(model, loss).values()]))
+    assert float(torch.cosine_similarity(found[0], found[1], dim=0)) > 0.999
+
+
+def test_another_key_drops_other_elements() -> None:
+    model, batch = mixed_model("bert", "packed"), mixed_batch()
+    hidden = model.encoder(batch, KEY)
+    assert torch.equal(hidden, model.encoder(batch, KEY))
+    for other in (DropoutKey(1, 4), DropoutKey(2, 3)):
+        assert relative_difference(model.encoder(batch, other), hidden) > 1e-2
