@@ -1,0 +1,65 @@
+"""Train one shared encoder on many language-understanding tasks at once. Names are loaded when first used."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mtl import config, data, metrics, sampling, tasks
+    from mtl.api import (
+        load_config,
+        plan,
+        register_sampler,
+        register_task,
+        register_weighting,
+        results,
+        run,
+        table,
+        task_catalogue,
+    )
+    from mtl.tasks.spec import TaskSpec
+
+_FUNCTIONS = (
+    "load_config",
+    "plan",
+    "register_sampler",
+    "register_task",
+    "register_weighting",
+    "results",
+    "run",
+    "table",
+    "task_catalogue",
+)
+_PARTS = ("config", "data", "metrics", "sampling", "tasks")
+
+__all__ = [
+    "TaskSpec",
+    "config",
+    "data",
+    "load_config",
+    "metrics",
+    "plan",
+    "register_sampler",
+    "register_task",
+    "register_weighting",
+    "results",
+    "run",
+    "sampling",
+    "table",
+    "task_catalogue",
+    "tasks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module("mtl.api"), name)
+    if name in _PARTS:
+        return importlib.import_module(f"mtl.{name}")
+    if name == "TaskSpec":
+        return importlib.import_module("mtl.tasks.spec").TaskSpec
+    raise AttributeError(f"module 'mtl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,112 @@
+"""What the command line does, as functions; importing this loads nothing heavy, calling it loads what is needed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mtl.config.load import load_config
+from mtl.config.run import RunConfig
+from mtl.records import ResultRecord
+from mtl.tasks.registry import register_task
+
+if TYPE_CHECKING:
+    import pandas
+
+    from mtl.config.sampling import SamplingSettings
+    from mtl.config.weighting import WeightingSettings
+    from mtl.sampling.samplers import Sampler
+    from mtl.stages.catalogue import TaskEntry
+    from mtl.stages.plan import RunPlan
+    from mtl.tasks.spec import TaskSpec
+    from mtl.weighting.protocol import Weighting
+
+__all__ = [
+    "load_config",
+    "plan",
+    "register_sampler",
+    "register_task",
+    "register_weighting",
+    "results",
+    "run",
+    "table",
+    "task_catalogue",
+]
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def run(config: RunConfig, *, resume: bool = False, overwrite: bool = False) -> ResultRecord:
+    """Train and evaluate as ``config.stages`` say, write the run directory ``config.out``, and return its result.
+
+    ``resume`` continues what is there, ``overwrite`` replaces it; with neither a directory that is not empty is a
+    ConfigError.
+    """
+    from mtl.stages.pipeline import run_pipeline
+
+    return run_pipeline(config, resume=resume, overwrite=overwrite)
+
+
+def plan(config: RunConfig, *, official_sizes: bool = False) -> "RunPlan":
+    """What ``run`` would do: sizes, probabilities, expected examples and updates of every model. Writes nothing."""
+    from mtl.stages.plan import plan_run
+
+    return plan_run(config, official_sizes=official_sizes)
+
+
+def task_catalogue(names: Sequence[str], data_root: Path | None) -> "list[TaskEntry]":
+    """The tasks called ``names``, each with its labels, metrics and sizes, and whether its data are there."""
+    from mtl.stages.catalogue import task_entries
+
+    return task_entries(names, data_root)
+
+
+def table(paths: Paths, *, layout: Literal["text", "md", "csv"] = "text") -> str:
+    """The scores of runs, one block for each arm, the runs that differ in their seed only taken together.
+
+    A path is a run's directory, its ``result.json``, or a directory that holds runs at any depth.
+    """
+    from mtl.studies.find import find_results
+    from mtl.studies.layout import lay_out
+    from mtl.studies.table import arm_tables
+
+    return lay_out(arm_tables(find_results(_listed(paths))), layout)
+
+
+def results(paths: Paths) -> "pandas.DataFrame":
+    """Every score of the runs, one row for each arm, stage, task, split, metric and seed; paths as in ``table``."""
+    import pandas
+
+    from mtl.studies.find import find_results
+    from mtl.studies.score_rows import COLUMNS, score_rows
+
+    return pandas.DataFrame(score_rows(find_results(_listed(paths))), columns=list(COLUMNS))
+
+
+def register_sampler(
+    name: str,
+    settings: "type[SamplingSettings]",
+    factory: "Callable[[Any, Mapping[str, int]], Sampler]",
+) -> None:
+    """Make ``sampling.kind: <name>`` valid and mean ``factory(settings, sizes)``, sizes being rows by task name."""
+    from mtl.config.registry import register_sampling
+    from mtl.sampling.registry import register_sampler as register_factory
+
+    register_sampling(name, settings)
+    register_factory(name, factory)
+
+
+def register_weighting(
+    name: str,
+    settings: "type[WeightingSettings]",
+    factory: "Callable[[Any, Sequence[TaskSpec], Mapping[str, int], int], Weighting]",
+) -> None:
+    """Make ``weighting.kind: <name>`` valid and mean ``factory(settings, specs, sizes, updates)``."""
+    from mtl.config.registry import register_weighting as register_settings
+    from mtl.weighting.registry import register_weighting as register_factory
+
+    register_settings(name, settings)
+    register_factory(name, factory)
+
+
+def _listed(paths: Paths) -> list[Path]:
+    return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]

@@ -1,0 +1,1 @@
+"""From result files to tables: pure functions of what runs have written."""
