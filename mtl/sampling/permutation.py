@@ -6,8 +6,11 @@ outside the range are sent through again until they fall inside (cycle walking, 
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from mtl.sampling.samplers import IntArray
+
+UnsignedArray = npt.NDArray[np.uint64]
 
 _ROUNDS = 8
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -26,17 +29,18 @@ def permuted(positions: IntArray, size: int, key: int) -> IntArray:
     return values.astype(np.int64)
 
 
-def _encrypt(values: np.ndarray, half_bits: int, key: int) -> np.ndarray:
+def _encrypt(values: UnsignedArray, half_bits: int, key: int) -> UnsignedArray:
     shift, mask = np.uint64(half_bits), np.uint64((1 << half_bits) - 1)
-    left, right = values >> shift, values & mask
+    left: UnsignedArray = values >> shift
+    right: UnsignedArray = values & mask
     for number in range(_ROUNDS):
         round_key = np.uint64((key + (number + 1) * int(_GOLDEN)) % 2**64)
         left, right = right, left ^ (mix64(right + round_key) & mask)
     return (left << shift) | right
 
 
-def mix64(values: np.ndarray) -> np.ndarray:
+def mix64(values: UnsignedArray) -> UnsignedArray:
     """Steele, Lea and Flood (2014), the finaliser of SplitMix64: every input bit reaches every output bit."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    return np.asarray(values ^ (values >> np.uint64(31)), dtype=np.uint64)

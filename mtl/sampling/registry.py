@@ -7,15 +7,14 @@ import numpy as np
 
 from mtl.config.sampling import SamplingSettings
 from mtl.errors import ConfigError
+from mtl.sampling.names import check_names
 from mtl.sampling.samplers import FixedSampler, PowerSampler, RoundRobinSampler, Sampler
 
 Factory = Callable[[Any, Mapping[str, int]], Sampler]
 
 
 def _fixed(settings: Any, sizes: Mapping[str, int]) -> Sampler:
-    unknown = sorted(set(settings.shares) - set(sizes))
-    if unknown:
-        raise ConfigError(f"sampling.shares names tasks that are not trained: {unknown}; trained are {sorted(sizes)}")
+    check_names("sampling.shares", settings.shares, sizes.keys())
     return FixedSampler(np.array([settings.shares.get(task, 1.0) for task in sizes]))
 
 

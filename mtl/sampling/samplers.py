@@ -1,6 +1,6 @@
 """The samplers: from the number of an update to the tasks that its groups of examples come from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +32,7 @@ class PowerSampler:
     sizes: FloatArray
     exponent: float
     cap: float | None = None
-    schedule: ScheduleSettings = ConstantSchedule()
+    schedule: ScheduleSettings = field(default_factory=ConstantSchedule)
 
     def probabilities(self, step: int, total: int) -> FloatArray:
         return power_probabilities(self.sizes, exponent_at(self.schedule, self.exponent, step, total), self.cap)
@@ -48,7 +48,7 @@ class FixedSampler:
     shares: FloatArray
 
     def probabilities(self, step: int, total: int) -> FloatArray:
-        return self.shares / self.shares.sum()
+        return np.asarray(self.shares / self.shares.sum(), dtype=np.float64)
 
     def draw(self, step: int, total: int, groups: int, generator: np.random.Generator) -> IntArray:
         return _draw_independently(self.probabilities(step, total), groups, generator)

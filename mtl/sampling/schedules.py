@@ -28,5 +28,5 @@ def exponent_at(schedule: ScheduleSettings, start: float, step: int, total: int)
 
 
 def pals_exponent(epoch: int, epochs: int) -> float:
-    """Stickland and Murray (2019), section 3.4: ``1 - 0.8 (e - 1) / (E - 1)`` for e = 1..E; 1 where there is one epoch."""
+    """``1 - 0.8 (e - 1) / (E - 1)`` for e = 1..E (Stickland and Murray 2019, section 3.4); 1 where E is 1."""
     return 1.0 - _PALS_FALL * (epoch - 1) / (epochs - 1) if epochs > 1 else 1.0
