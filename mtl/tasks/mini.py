@@ -68,7 +68,7 @@ def _classification(
 
 
 _ENTAIL3 = _classification(
-    "mini/entail3", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), (6000, 600, 300)
+    "mini/entail3", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), (10000, 600, 300)
 )
 _ENTAIL2 = _classification("mini/entail2", ("premise", "hypothesis"), ("entailment", "not_entailment"), (160, 400, 200))
 _PARAPHRASE = _classification(

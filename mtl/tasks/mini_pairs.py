@@ -37,9 +37,9 @@ _KIND_LEVELS: Final[dict[Relation, tuple[tuple[Levels, float], ...]]] = {
         ((TOP, TOP), 0.08),
     ),
     "open": (
-        ((LEAF, LEAF), 0.26),
-        ((LEAF, CLASS), 0.34),
-        ((CLASS, CLASS), 0.13),
+        ((LEAF, LEAF), 0.18),
+        ((LEAF, CLASS), 0.42),
+        ((CLASS, CLASS), 0.05),
         ((CLASS, TOP), 0.05),
         ((TOP, TOP), 0.08),
     ),
@@ -47,7 +47,7 @@ _KIND_LEVELS: Final[dict[Relation, tuple[tuple[Levels, float], ...]]] = {
 _ACTION_LEVELS: Final[dict[Relation, tuple[tuple[Levels, float], ...]]] = {
     "within": (((LEAF, LEAF), 0.45), ((LEAF, CLASS), 0.20), ((CLASS, CLASS), 0.35)),
     "apart": (((LEAF, LEAF), 0.40), ((LEAF, CLASS), 0.25), ((CLASS, LEAF), 0.05), ((CLASS, CLASS), 0.30)),
-    "open": (((LEAF, LEAF), 0.25), ((LEAF, CLASS), 0.40), ((CLASS, CLASS), 0.15)),
+    "open": (((LEAF, LEAF), 0.19), ((LEAF, CLASS), 0.46), ((CLASS, CLASS), 0.09)),
 }
 _PLACE_LEVELS: Final[tuple[tuple[Levels, float], ...]] = (
     ((LEAF, LEAF), 0.50),
@@ -55,23 +55,23 @@ _PLACE_LEVELS: Final[tuple[tuple[Levels, float], ...]] = (
     ((CLASS, CLASS), 0.30),
 )
 _PLACES: Final[dict[Relation, tuple[tuple[Mentions, float], ...]]] = {
-    "within": (((True, True), 0.35), ((True, False), 0.20), ((False, False), 0.45)),
-    "apart": (((True, True), 0.30), ((True, False), 0.25), ((False, True), 0.05), ((False, False), 0.40)),
-    "open": (((True, True), 0.18), ((True, False), 0.37), ((False, False), 0.28)),
+    "within": (((True, True), 0.15), ((True, False), 0.12), ((False, False), 0.73)),
+    "apart": (((True, True), 0.12), ((True, False), 0.15), ((False, True), 0.03), ((False, False), 0.70)),
+    "open": (((True, True), 0.05), ((True, False), 0.22), ((False, False), 0.63)),
 }
 _QUALITIES: Final[dict[Relation, tuple[tuple[Mentions, float], ...]]] = {
-    "within": _PLACES["within"],
-    "apart": _PLACES["apart"],
-    "open": (((True, False), 0.38), ((False, False), 0.27)),
+    "within": (((True, True), 0.20), ((True, False), 0.12), ((False, False), 0.68)),
+    "apart": (((True, True), 0.17), ((True, False), 0.15), ((False, True), 0.03), ((False, False), 0.65)),
+    "open": (((True, False), 0.22), ((False, False), 0.58)),
 }
 # A wide word narrower than the narrow half's, a modifier that only the wide half has, or qualities that do not compare.
 _CAUSES: Final[tuple[tuple[Cause, float], ...]] = (
-    ("agent", 0.14),
-    ("patient", 0.14),
-    ("action", 0.20),
-    ("place", 0.17),
-    ("quality", 0.18),
-    ("dimension", 0.17),
+    ("agent", 0.22),
+    ("patient", 0.22),
+    ("action", 0.26),
+    ("place", 0.10),
+    ("quality", 0.10),
+    ("dimension", 0.10),
 )
 
 
@@ -142,7 +142,7 @@ def _draw_qualities(draws: Draws, wanted: Relation, cause: Cause | None) -> Ment
 
 def _draw_conflict(draws: Draws, places: Mentions, qualities: Mentions) -> Conflict:
     """The slot in which a pair is to be apart, among those that both halves mention; ``roles`` exchanges two."""
-    options: list[Conflict] = ["agent", "action", "patient", "roles"]
+    options: list[Conflict] = ["agent", "agent", "action", "action", "patient", "patient", "roles"]
     if all(places):
         options.append("place")
     if all(qualities):

@@ -18,12 +18,12 @@ Row = tuple[str, ...]
 RowMaker = Callable[[Draws, str], Row]
 Polarity = tuple[bool, bool]
 
-# (premise denied, hypothesis denied), by label: each label has the same shares of denied premises (0.15) and of denied
-# hypotheses (0.3), so that "no" alone tells nothing.
+# (premise denied, hypothesis denied), by label: each label has the same shares of denied premises (0.06) and of denied
+# hypotheses (0.12), so that "no" alone tells nothing.
 _POLARITIES: Final[dict[str, tuple[tuple[Polarity, float], ...]]] = {
-    "entailment": (((False, False), 0.70), ((False, True), 0.15), ((True, True), 0.15)),
-    "contradiction": (((False, False), 0.55), ((False, True), 0.30), ((True, False), 0.15)),
-    "neutral": (((False, False), 0.63), ((False, True), 0.22), ((True, False), 0.07), ((True, True), 0.08)),
+    "entailment": (((False, False), 0.88), ((False, True), 0.06), ((True, True), 0.06)),
+    "contradiction": (((False, False), 0.82), ((False, True), 0.12), ((True, False), 0.06)),
+    "neutral": (((False, False), 0.85), ((False, True), 0.09), ((True, False), 0.03), ((True, True), 0.03)),
 }
 _SENSE: Final[dict[str, Relation]] = {"entailment": "within", "contradiction": "apart", "neutral": "open"}
 _SENSE_DENIED: Final[dict[str, Relation]] = {"entailment": "apart", "contradiction": "within", "neutral": "open"}

@@ -11,8 +11,8 @@ Grammar (lower-case words, single spaces, no punctuation; ``[x]`` optional, ``|`
                | "where is" phrase PARTICIPLE "by" phrase
                | "what" ("colour" | "mood") "is" agent "that" (PRESENT | "is" PARTICIPLE "by") patient [place]
 
-Subject and object of a verb are the agent and the patient of its action; for the converse verbs "follows" and "fears"
-they are the patient and the agent. A quality stands only with the agent. In questions ``phrase`` is the agent or the
+Subject and object of a verb are the agent and the patient of its action; of "follows", the converse of "leads", they
+are the patient and the agent. A quality stands only with the agent. In questions ``phrase`` is the agent or the
 patient, whichever is not asked for. A statement whose agent has "no" denies the clause as a whole: it holds in
 exactly the scenes that are not in the clause's box.
 """
@@ -26,8 +26,8 @@ from mtl.tasks.mini_world import DIMENSION, KINDS, VERB_WORDS, VerbWord, words_o
 
 Asked = Literal["agent", "patient", "place", "colour", "mood"]
 
-_PASSIVE = 0.2
-_PLACE_FIRST = 0.2
+_PASSIVE = 0.1
+_PLACE_FIRST = 0.1
 
 
 @dataclass(frozen=True, slots=True)

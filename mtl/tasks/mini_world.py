@@ -1,9 +1,9 @@
 """The small world of the mini tasks: its kinds, actions, places and qualities, and the words that name them.
 
-A *scene* of the world has one agent and one patient (each of one of forty leaf kinds), one action that the agent does
-to the patient, one place, and a colour and a mood of the agent. Kinds, actions and places form trees: a concept that is
-not a leaf names the set of leaves below it, and two concepts are either nested or disjoint. Every concept of one tree
-level has equally many children, so that no word is rarer than its neighbours for want of hyponyms.
+A *scene* of the world has one agent and one patient (each of one of twenty-four leaf kinds), one action that the agent
+does to the patient, one place, and a colour and a mood of the agent. Kinds, actions and places form trees: a concept
+that is not a leaf names the set of leaves below it, and two concepts are either nested or disjoint. All concepts of one
+level of a tree have equally many children, so that no word is rarer than its neighbours for want of narrower ones.
 """
 
 from collections.abc import Mapping
@@ -77,27 +77,23 @@ class VerbWord:
 
 KINDS: Final = Taxonomy(
     {
-        "dog": ("poodle", "beagle", "terrier", "spaniel"),
-        "cat": ("tabby", "siamese", "persian", "burmese"),
-        "horse": ("pony", "stallion", "mare", "foal"),
-        "bird": ("robin", "sparrow", "crow", "owl"),
-        "monkey": ("baboon", "macaque", "mandrill", "marmoset"),
-        "medic": ("nurse", "surgeon", "dentist", "midwife"),
-        "artist": ("painter", "sculptor", "potter", "weaver"),
-        "musician": ("drummer", "pianist", "violinist", "harpist"),
-        "builder": ("mason", "plumber", "welder", "carpenter"),
-        "athlete": ("runner", "swimmer", "boxer", "skier"),
-        "animal": ("dog", "cat", "horse", "bird", "monkey"),
-        "person": ("medic", "artist", "musician", "builder", "athlete"),
+        "dog": ("poodle", "beagle", "terrier"),
+        "cat": ("tabby", "siamese", "persian"),
+        "horse": ("pony", "stallion", "mare"),
+        "bird": ("robin", "sparrow", "crow"),
+        "medic": ("nurse", "surgeon", "dentist"),
+        "artist": ("painter", "sculptor", "potter"),
+        "musician": ("drummer", "pianist", "violinist"),
+        "builder": ("mason", "plumber", "welder"),
+        "animal": ("dog", "cat", "horse", "bird"),
+        "person": ("medic", "artist", "musician", "builder"),
     }
 )
 ACTIONS: Final = Taxonomy(
     {
         "touch": ("hug", "pat", "tickle"),
         "attack": ("bite", "kick", "scratch"),
-        "notice": ("watch", "spot", "hear"),
         "help": ("feed", "wash", "rescue"),
-        "bother": ("frighten", "annoy", "wake"),
         "accompany": ("lead", "carry", "push"),
     }
 )
@@ -134,18 +130,10 @@ VERB_WORDS: Final[dict[str, tuple[VerbWord, ...]]] = {
     "bite": (VerbWord("bites", "bitten"),),
     "kick": (VerbWord("kicks", "kicked"),),
     "scratch": (VerbWord("scratches", "scratched"),),
-    "notice": (VerbWord("notices", "noticed"),),
-    "watch": (VerbWord("watches", "watched"),),
-    "spot": (VerbWord("spots", "spotted"),),
-    "hear": (VerbWord("hears", "heard"),),
     "help": (VerbWord("helps", "helped"),),
     "feed": (VerbWord("feeds", "fed"),),
     "wash": (VerbWord("washes", "washed"),),
     "rescue": (VerbWord("rescues", "rescued"), VerbWord("saves", "saved")),
-    "bother": (VerbWord("bothers", "bothered"),),
-    "frighten": (VerbWord("frightens", "frightened"), VerbWord("fears", "feared", converse=True)),
-    "annoy": (VerbWord("annoys", "annoyed"),),
-    "wake": (VerbWord("wakes", "woken"),),
     "accompany": (VerbWord("accompanies", "accompanied"),),
     "lead": (VerbWord("leads", "led"), VerbWord("follows", "followed", converse=True)),
     "carry": (VerbWord("carries", "carried"),),
