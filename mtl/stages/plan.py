@@ -1,0 +1,198 @@
+"""What a run would do, computed from row counts alone: no row is read, nothing is tokenised, nothing is written.
+
+What would need the lengths of the rows (updates sized in tokens) is None and said in a note, never guessed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mtl.config.locations import data_root
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import RunConfig, Stage, StageSettings
+from mtl.config.settings import identity_document
+from mtl.data.sources import count_rows
+from mtl.errors import ConfigError, DataError
+from mtl.stages.expectations import expectations
+from mtl.stages.sizes import most_train_rows, training_rows
+from mtl.tasks.registry import expand, get
+from mtl.tasks.spec import TaskSpec
+
+
+@dataclass(frozen=True)
+class TaskPlan:
+    """One task in one trained model.
+
+    ``counts_as`` is the size its probability is computed from, after the cap; None where sizes play no part.
+    ``probability`` is of the first update, ``probability_end`` of the last, ``share`` the mean over all: of rows, or of
+    tokens where updates are sized in tokens. ``expected_examples`` and ``expected_epochs`` are None where unknown.
+    """
+
+    task: str
+    rows: int
+    rows_official: int | None
+    counts_as: int | None
+    probability: float
+    probability_end: float
+    share: float
+    expected_examples: float | None
+    expected_epochs: float | None
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """One trained model: of all tasks, or of ``task``. ``changes`` are its settings that its stage does not have."""
+
+    task: str | None
+    changes: dict[str, Any]
+    updates: int | None
+    tasks: tuple[TaskPlan, ...]
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One stage: its settings by dotted key, and its models in the order they are trained."""
+
+    stage: Stage
+    settings: dict[str, Any]
+    models: tuple[ModelPlan, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A whole run. ``data_root`` is None where none is set, or official sizes stand in for data."""
+
+    out: str
+    seed: int
+    tasks: tuple[str, ...]
+    encoder: dict[str, Any]
+    data_root: str | None
+    official_sizes: bool
+    stages: tuple[StagePlan, ...]
+    notes: tuple[str, ...]
+
+
+def plan_run(config: RunConfig, *, official_sizes: bool = False) -> RunPlan:
+    """The plan of ``config`` from the rows at hand, or with ``official_sizes`` as if every task's data were whole.
+
+    Raises ConfigError as the run would for settings that cannot be meant, and DataError where a training file is
+    missing.
+    """
+    specs = tuple(get(name) for name in expand(config.tasks))
+    root = None if official_sizes else data_root(config)
+    rows = {spec.name: _train_rows(spec, root, official_sizes=official_sizes) for spec in specs}
+    return RunPlan(
+        config.out,
+        config.seed,
+        tuple(rows),
+        identity_document(config.encoder),
+        None if root is None else str(root),
+        official_sizes,
+        tuple(_plan_stage(config, stage, specs, rows) for stage in config.stages),
+        () if official_sizes else _notes_on_partial_data(specs, root),
+    )
+
+
+def _train_rows(spec: TaskSpec, root: Path | None, *, official_sizes: bool) -> int:
+    if official_sizes:
+        rows = spec.splits["train"].official_rows
+        if rows is None:
+            raise ConfigError(f"{spec.name} has no official row count; plan without --official-sizes")
+        return rows
+    rows = count_rows(spec, "train", root)
+    if rows is None:
+        place = "no data root is set" if root is None else f"it is not under {root}"
+        raise DataError(
+            f"{spec.name}: the training file {spec.suite}/{spec.directory}/{spec.splits['train'].file} is missing "
+            f"({place}). Set data.root or MTL_DATA_DIR, or plan with --official-sizes, which needs no data"
+        )
+    return rows
+
+
+def _notes_on_partial_data(specs: Sequence[TaskSpec], root: Path | None) -> tuple[str, ...]:
+    notes = []
+    for spec in specs:
+        for split in ("train", *spec.dev_splits):
+            rows, official = count_rows(spec, split, root), spec.splits[split].official_rows
+            if rows is None:
+                notes.append(f"{spec.name}: {split} is missing")
+            elif official not in (None, rows):
+                notes.append(f"{spec.name}: {split} has {rows:,} rows, the official release {official:,}")
+    return tuple(notes)
+
+
+def _plan_stage(config: RunConfig, stage: Stage, specs: Sequence[TaskSpec], rows: dict[str, int]) -> StagePlan:
+    common = resolve_stage(config, stage, None)
+    if stage == "joint":
+        models = [_plan_model(config, common, common, None, specs, rows)]
+    else:
+        models = [
+            _plan_model(config, resolve_stage(config, stage, spec.name), common, spec.name, [spec], rows)
+            for spec in specs
+        ]
+    notes = []
+    if any(model.updates is None for model in models):
+        notes.append("updates are sized in tokens: their number is known only once the rows are tokenised")
+    if any(each.expected_examples is None for model in models for each in model.tasks):
+        notes.append("shares are of tokens: examples and epochs are known only once the rows are tokenised")
+    if common.selection.on == "holdout":
+        notes.append(
+            "rows are those left by the holdout: it sets aside 10%, at most 2,000, or a few less, since rows that "
+            "share a text stay together"
+        )
+    return StagePlan(stage, flat_settings(common), tuple(models), tuple(notes))
+
+
+def _plan_model(
+    config: RunConfig,
+    settings: StageSettings,
+    common: StageSettings,
+    task: str | None,
+    specs: Sequence[TaskSpec],
+    rows: dict[str, int],
+) -> ModelPlan:
+    holdout = settings.selection.on == "holdout"
+    trained = {
+        spec.name: training_rows(rows[spec.name], limit=most_train_rows(config, spec.name), holdout=holdout)
+        for spec in specs
+    }
+    for name, count in trained.items():
+        if count == 0:
+            raise DataError(f"{name} has no row left to train on; raise data.max_train_rows, or use more data")
+    expected = expectations(settings, specs, trained)
+    before = flat_settings(common)
+    changes = {key: value for key, value in flat_settings(settings).items() if before.get(key) != value}
+    plans = []
+    for index, spec in enumerate(specs):
+        examples = None if expected.examples is None else float(expected.shares[index]) * expected.examples
+        plans.append(
+            TaskPlan(
+                spec.name,
+                trained[spec.name],
+                spec.splits["train"].official_rows,
+                expected.counted_sizes[spec.name],
+                float(expected.first[index]),
+                float(expected.last[index]),
+                float(expected.shares[index]),
+                examples,
+                None if examples is None else examples / trained[spec.name],
+            )
+        )
+    return ModelPlan(task, changes, expected.updates, tuple(plans))
+
+
+def flat_settings(settings: StageSettings) -> dict[str, Any]:
+    """The settings that can change a result and are set, by dotted key: ``{"training.epochs": 3.0, ...}``."""
+    flat: dict[str, Any] = {}
+
+    def visit(prefix: str, value: Any) -> None:
+        if isinstance(value, dict) and value:
+            for key, item in value.items():
+                visit(f"{prefix}.{key}" if prefix else key, item)
+        elif value is not None and value != {}:
+            flat[prefix] = value
+
+    visit("", identity_document(settings))
+    return flat

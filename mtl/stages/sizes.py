@@ -1,0 +1,41 @@
+"""How many rows a stage trains on, and which row counts drive its sampler, told without reading a row."""
+
+from collections.abc import Mapping, Sequence
+
+from mtl.config.run import RunConfig, StageSettings
+from mtl.errors import ConfigError
+from mtl.tasks.spec import TaskSpec
+
+HOLDOUT_SHARE = 0.1
+HOLDOUT_ROWS = 2000
+
+
+def most_train_rows(config: RunConfig, task: str) -> int | None:
+    """What ``data.max_train_rows`` allows for ``task``; None for no limit."""
+    limit = config.data.max_train_rows
+    return limit.get(task) if isinstance(limit, dict) else limit
+
+
+def training_rows(rows: int, *, limit: int | None, holdout: bool) -> int:
+    """Rows of a split of ``rows`` that are trained on, once a holdout is set aside and the rest is cut to ``limit``.
+
+    With a holdout it is the least there can be: rows that share a text stay together, so fewer may be set aside.
+    """
+    left = rows - min(int(HOLDOUT_SHARE * rows), HOLDOUT_ROWS) if holdout else rows
+    return left if limit is None else min(left, limit)
+
+
+def sampler_sizes(settings: StageSettings, specs: Sequence[TaskSpec], rows: Mapping[str, int]) -> dict[str, int]:
+    """The row counts, by task in the order of ``specs``, that shares are computed from.
+
+    Those of ``rows``, or with ``sampling.sizes: official`` of the benchmark; ConfigError where a task has none.
+    """
+    if settings.sampling.sizes == "actual":
+        return {spec.name: rows[spec.name] for spec in specs}
+    sizes = {spec.name: spec.splits["train"].official_rows for spec in specs}
+    missing = [name for name, size in sizes.items() if size is None]
+    if missing:
+        raise ConfigError(
+            f"sampling.sizes is official, but {', '.join(missing)} has no official row count; set sampling.sizes=actual"
+        )
+    return {name: size for name, size in sizes.items() if size is not None}
