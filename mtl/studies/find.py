@@ -1,0 +1,44 @@
+"""The results of runs, found by path."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mtl.errors import ConfigError, DataError
+from mtl.records import ResultRecord, read_result
+
+_RESULT = "result.json"
+
+
+def find_results(paths: Sequence[Path]) -> list[ResultRecord]:
+    """The results at ``paths``: each a run's directory, a result file, or a directory that holds runs at any depth.
+
+    Raises DataError where there is none, and ConfigError where the same run is found twice: it would count as two.
+    """
+    found: dict[str, Path] = {}
+    results = []
+    for path in _files(paths):
+        result = read_result(path)
+        if result.run_hash in found:
+            raise ConfigError(
+                f"{found[result.run_hash]} and {path} are the same run (seed {result.seed}), and would count as two: "
+                "name one of them"
+            )
+        found[result.run_hash] = path
+        results.append(result)
+    return results
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """Every result file, once, in the order of ``paths``."""
+    files: dict[Path, Path] = {}
+    for path in paths:
+        if path.is_file():
+            here = [path]
+        elif (path / _RESULT).is_file():
+            here = [path / _RESULT]
+        else:
+            here = sorted(path.rglob(_RESULT))
+        if not here:
+            raise DataError(f"no {_RESULT} in {path} or below it: the run has not finished, or the path is not a run's")
+        files.update((file.resolve(), file) for file in here if file.resolve() not in files)
+    return list(files.values())

@@ -1,0 +1,62 @@
+"""What stands under a table so that its numbers are not taken for more than they are."""
+
+from collections.abc import Iterator, Sequence
+
+from mtl.records import ResultRecord, StageName, TaskRecord
+
+
+def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple[str, ...]:
+    """Notes on runs of one arm, in the order of their seeds, each a line."""
+    seeds = ", ".join(str(run.seed) for run in runs)
+    spread = "; mean ± sample standard deviation over seeds" if len(runs) > 1 else "; one run, so no spread"
+    notes = [f"seed {seeds} (n = {len(runs)}){spread}"]
+    notes += [f"the run of seed {run.seed} is not complete: {run.status}" for run in runs if run.status != "complete"]
+    notes += [_selection(stage, runs) for stage in stages]
+    notes += _on_rows(runs)
+    if any(run.partial for run in runs):
+        notes.append("trained or scored on other rows than the official release's: not comparable to published scores")
+    notes += dict.fromkeys(_on_encoder(run) for run in runs)
+    notes += _on_flags(runs)
+    return tuple(notes)
+
+
+def _selection(stage: StageName, runs: Sequence[ResultRecord]) -> str:
+    records = [record for run in runs if stage in run.stages for record in run.stages[stage].tasks.values()]
+    chosen = " and ".join(dict.fromkeys(record.selected_on for record in records)) or "nothing scored"
+    looks = sorted({record.looks for record in records})
+    times = "-".join(dict.fromkeys(str(number) for number in (looks[0], looks[-1]))) if looks else "0"
+    warning = ", so that its scores are too high" if any(record.selected_on == "dev" for record in records) else ""
+    return f"{stage}: weights selected on {chosen} (looks: {times}){warning}"
+
+
+def _on_rows(runs: Sequence[ResultRecord]) -> list[str]:
+    found = [
+        f"* {task} {split}: {scored.rows:,} rows, the official release has {scored.rows_official:,}"
+        for task, record in _task_records(runs)
+        for split, scored in record.splits.items()
+        if scored.rows_official not in (None, scored.rows)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _on_encoder(run: ResultRecord) -> str:
+    known = run.encoder.known_training_data
+    told = f"known to have been trained on {'; '.join(known)}" if known else "no known training data recorded"
+    return f"encoder: {run.encoder.path}, {told}"
+
+
+def _on_flags(runs: Sequence[ResultRecord]) -> list[str]:
+    return [
+        f"seed {run.seed}, {stage}, {task} {split}: {', '.join(scored.flags)}"
+        for run in runs
+        for stage, stage_record in run.stages.items()
+        for task, record in stage_record.tasks.items()
+        for split, scored in record.splits.items()
+        if scored.flags
+    ]
+
+
+def _task_records(runs: Sequence[ResultRecord]) -> Iterator[tuple[str, TaskRecord]]:
+    for run in runs:
+        for stage in run.stages.values():
+            yield from stage.tasks.items()
