@@ -4,7 +4,7 @@ B examples, S sequences, T tokens, K tasks. An example is what is sampled and sc
 itself. Examples are ordered by task, so each task's examples are one slice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -74,12 +74,13 @@ class PackedBatch:
         """The batch in page-locked memory, for copies to a GPU that overlap with its work."""
         return self._map(lambda tensor: tensor.pin_memory())
 
-    def _map(self, change: Any) -> Self:
-        fields = {name: change(value) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        groups = {
-            name: {task: change(tensor) for task, tensor in getattr(self, name).items()} for name in ("targets", "spans")
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        changed: dict[str, Any] = {
+            name: change(value) for name, value in vars(self).items() if isinstance(value, Tensor)
         }
-        return replace(self, **fields, **groups)
+        for name, group in (("targets", self.targets), ("spans", self.spans)):
+            changed[name] = {task: change(tensor) for task, tensor in group.items()}
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ def _gather(store: TokenStore, rows: IntArray) -> _Gathered:
 def _ranges(begins: IntArray, ends: IntArray) -> IntArray:
     """All integers of the half-open ranges, one range after the other."""
     lengths = ends - begins
-    return np.arange(lengths.sum(), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths - begins, lengths)
+    shifts = np.repeat(np.cumsum(lengths) - lengths - begins, lengths)
+    return np.asarray(np.arange(shifts.size, dtype=np.int64) - shifts, dtype=np.int64)
 
 
 def _restarting_positions(lengths: IntArray) -> IntArray:
@@ -156,7 +158,7 @@ def _restarting_positions(lengths: IntArray) -> IntArray:
 
 
 def _offsets(lengths: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def _int64(array: npt.NDArray[Any]) -> Tensor:

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from mtl.atomic import write_text_atomically
+from mtl.atomic import sync_directory, write_text_atomically
 from mtl.data.sources import Rows, read_rows, source_fingerprint
-from mtl.data.store import ARRAYS, MANIFEST, TokenStore, file_sha256, open_store
+from mtl.data.store import ARRAYS, DESCRIPTION, MANIFEST, TokenStore, file_sha256, open_store
+from mtl.errors import DataError
 from mtl.tasks.spec import TaskSpec
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def load_store(
     """The token store of a split, from the cache where its key is known, else tokenised now.
 
     The key covers the data's bytes, the task's columns and labels, tokenizer, maximum length and code version. Safe
-    when several processes ask at once: one builds, the others wait and read.
+    when several processes ask at once: one builds, the others wait and read. Raises what ``read_rows`` raises, and
+    DataError for a split without rows or a damaged store.
     """
     from filelock import FileLock
 
@@ -47,26 +49,46 @@ def load_store(
     with FileLock(f"{directory}.lock"):
         if not (directory / MANIFEST).is_file():
             rows = read_rows(spec, split, root)
+            if rows.fingerprint != data:
+                raise DataError(f"{spec.name} {split}: its file changed while it was read; start again")
             _build(directory, rows, tokenizer, max_length, fingerprint=key, description=f"{spec.name} {split}")
     return open_store(directory)
 
 
 def _key(spec: TaskSpec, split: str, tokenizer: str, data: str, max_length: int) -> str:
-    template = [spec.name, split, spec.version, spec.kind, spec.text_columns, spec.label_column, spec.labels]
-    parts = [_VERSION, template, sorted(spec.label_values.items()), tokenizer, data, max_length]
+    part = spec.splits[split]
+    columns = [spec.text_columns, spec.label_column, part.columns, part.labelled, part.official_rows]
+    labels = [spec.labels, sorted(spec.label_values.items()), spec.score_range]
+    parts = [_VERSION, spec.name, split, spec.version, spec.kind, columns, labels, tokenizer, data, max_length]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _build(
     directory: Path, rows: Rows, tokenizer: "TextTokenizer", max_length: int, *, fingerprint: str, description: str
 ) -> None:
+    if len(rows) == 0:
+        raise DataError(f"{description}: there are no rows to tokenise; replace its file, or leave the task out")
     arrays, truncated = _tokenise(rows, tokenizer, max_length, description)
     arrays["labels"] = np.zeros(0, dtype=np.int64) if rows.labels is None else rows.labels
     arrays["text_keys"] = np.stack([_text_keys(column) for column in rows.texts], axis=1)
     empty = sum(any(not text.strip() for text in texts) for texts in zip(*rows.texts, strict=True))
-    if truncated or empty:
-        logger.info("%s: %d examples cut to %d tokens, %d with an empty text", description, truncated, max_length, empty)
-    temporary = directory.with_name(f".{directory.name}.{os.getpid()}")
+    _log_oddities(description, max_length, truncated, empty, rows.dropped_lines)
+    described = (fingerprint, rows.fingerprint, truncated, empty, rows.dropped_lines)
+    _write(directory, arrays, dict(zip(DESCRIPTION, described, strict=True)))
+
+
+def _log_oddities(description: str, max_length: int, truncated: int, empty: int, dropped_lines: int) -> None:
+    if truncated:
+        logger.info("%s: %d examples cut to %d tokens", description, truncated, max_length)
+    if empty:
+        logger.info("%s: %d examples with an empty text, kept", description, empty)
+    if dropped_lines:
+        logger.info("%s: %d malformed lines of the official file left out", description, dropped_lines)
+
+
+def _write(directory: Path, arrays: dict[str, npt.NDArray[Any]], described: dict[str, Any]) -> None:
+    """Make ``directory`` the store of ``arrays``, whole or not at all; the caller holds the lock."""
+    temporary = directory.with_name(f".{directory.name}.building")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     for name in ARRAYS:
@@ -74,17 +96,12 @@ def _build(
             np.save(file, arrays[name], allow_pickle=False)
             file.flush()
             os.fsync(file.fileno())
-    manifest = {
-        "fingerprint": fingerprint,
-        "data_fingerprint": rows.fingerprint,
-        "truncated": truncated,
-        "empty": empty,
-        "sha256": {f"{name}.npy": file_sha256(temporary / f"{name}.npy") for name in ARRAYS},
-    }
-    write_text_atomically(temporary / MANIFEST, json.dumps(manifest, indent=1))
+    checksums = {f"{name}.npy": file_sha256(temporary / f"{name}.npy") for name in ARRAYS}
+    write_text_atomically(temporary / MANIFEST, json.dumps({**described, "sha256": checksums}, indent=1))
     # What is there without a manifest was left half-built by a process that died.
     shutil.rmtree(directory, ignore_errors=True)
     temporary.rename(directory)
+    sync_directory(directory.parent)
 
 
 def _tokenise(

@@ -11,6 +11,9 @@ from mtl.random_streams import generator
 from mtl.sampling.probabilities import FloatArray
 from mtl.sampling.samplers import IntArray, Sampler
 
+_KEPT = 64
+"""Steps whose positions are kept: more than the updates that are prepared ahead of the one being trained."""
+
 
 @dataclass(frozen=True)
 class UpdateSize:
@@ -27,10 +30,10 @@ class UpdateSize:
 
 @dataclass
 class DrawnPlanner:
-    """Plans updates from a sampler's draws; any step can be asked for, the next one costs no replay.
+    """Plans updates from a sampler's draws; any step can be asked for, those near the last one cost no replay.
 
     The draw of a step depends on (seed, step) alone. Where each task's stream stands before a step follows from the
-    counts of the steps before it; those of the step asked for last are kept.
+    counts of the steps before it; the positions of the last few steps asked for are kept.
     """
 
     seed: int
@@ -38,36 +41,43 @@ class DrawnPlanner:
     streams: Sequence[TaskStream]
     sampler: Sampler
     size: UpdateSize
-    _step: int = field(default=0, init=False)
-    _cursors: IntArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._cursors = np.zeros(len(self.streams), dtype=np.int64)
+    _known: dict[int, IntArray] = field(default_factory=dict, init=False)
 
     def cursors(self, step: int) -> IntArray:
-        """Examples of each task (K,) used before ``step``; cheap for the step after the last one asked for."""
-        if step < self._step:
-            self._step, self._cursors = 0, np.zeros(len(self.streams), dtype=np.int64)
-        while self._step < step:
-            self._cursors = self._cursors + self._counts(self._step, self._cursors)
-            self._step += 1
-        return self._cursors
+        """Examples of each task (K,) used before ``step``; cheap for the last steps asked for and the next one."""
+        at = max((known for known in self._known if known <= step), default=0)
+        cursors = self._known.get(at, np.zeros(len(self.streams), dtype=np.int64))
+        while at < step:
+            cursors = cursors + self._counts(at, cursors)
+            at += 1
+            self._remember(at, cursors)
+        return cursors.copy()
 
     def seek(self, step: int, cursors: IntArray) -> None:
         """Continue from a saved position without replaying the steps before it."""
-        self._step, self._cursors = step, cursors.astype(np.int64)
+        self._remember(step, cursors.astype(np.int64))
+
+    def _remember(self, step: int, cursors: IntArray) -> None:
+        self._known[step] = cursors
+        if len(self._known) > _KEPT:
+            # A dictionary keeps the order of insertion, so its first key is the oldest.
+            del self._known[next(iter(self._known))]
+
+    def probabilities(self, step: int) -> FloatArray:
+        return self.sampler.probabilities(step, self.total)
 
     def plan(self, step: int) -> UpdatePlan:
+        """See ``UpdatePlanner``; the slots are ordered by task, each task's in the order of its stream."""
         cursors = self.cursors(step)
         counts = self._counts(step, cursors)
         tasks, rows, lengths = [], [], []
-        for task in np.flatnonzero(counts):
+        for task in np.flatnonzero(counts).tolist():
             stream = self.streams[task]
             chosen = stream.chosen(np.arange(cursors[task], cursors[task] + counts[task]))
             tasks.append(np.full(chosen.size, task, dtype=np.int64))
             rows.append(stream.rows[chosen])
             lengths.append(stream.lengths[chosen])
-        self._step, self._cursors = step + 1, cursors + counts
+        self._remember(step + 1, cursors + counts)
         return UpdatePlan(step, np.concatenate(tasks), np.concatenate(rows), np.concatenate(lengths))
 
     def _counts(self, step: int, cursors: IntArray) -> IntArray:
@@ -89,15 +99,15 @@ class DrawnPlanner:
         return np.bincount(tasks, weights=sizes, minlength=len(self.streams)).astype(np.int64)
 
     def _counts_in_tokens(self, step: int, tokens: int, cursors: IntArray, draws: np.random.Generator) -> IntArray:
-        budgets: FloatArray
+        shares: FloatArray
         if self.size.groups is None:
-            budgets = tokens * self.sampler.probabilities(step, self.total)
+            shares = self.sampler.probabilities(step, self.total)
         else:
             tasks = self.sampler.draw(step, self.total, self.size.groups, draws)
-            budgets = np.bincount(tasks, minlength=len(self.streams)) * (tokens / self.size.groups)
+            shares = np.bincount(tasks, minlength=len(self.streams)).astype(np.float64) / self.size.groups
         counts = np.zeros(len(self.streams), dtype=np.int64)
-        for task in np.flatnonzero(budgets):
-            counts[task] = _examples_within(self.streams[task], int(cursors[task]), float(budgets[task]), draws)
+        for task in np.flatnonzero(shares).tolist():
+            counts[task] = _examples_within(self.streams[task], int(cursors[task]), tokens * float(shares[task]), draws)
         return counts
 
 
@@ -105,7 +115,7 @@ def _examples_within(stream: TaskStream, start: int, budget: float, draws: np.ra
     """Examples from ``start`` on whose expected number of tokens is ``budget``."""
     count = 0
     while True:
-        chunk = 1 + int(budget / max(1.0, float(stream.lengths.mean())))
+        chunk = 1 + int(budget / stream.mean_length)
         lengths = stream.lengths[stream.chosen(np.arange(start + count, start + count + chunk))]
         within = int(np.searchsorted(np.cumsum(lengths), budget, side="right"))
         count += within

@@ -7,7 +7,8 @@ import numpy as np
 
 from mtl.data.plan import UpdatePlan
 from mtl.data.streams import TaskStream
-from mtl.sampling.exact_epoch import merged_slice
+from mtl.sampling.exact_epoch import counts_before, merged_slice
+from mtl.sampling.probabilities import FloatArray, power_probabilities
 from mtl.sampling.samplers import IntArray
 
 
@@ -25,7 +26,14 @@ class ExactEpochPlanner:
     examples: int
     """Examples in the whole training; the last update is cut to it."""
 
+    def probabilities(self, step: int) -> FloatArray:
+        return power_probabilities(self._sizes().astype(np.float64), 1.0)
+
+    def seek(self, step: int, cursors: IntArray) -> None:
+        """Nothing to do: any update follows from its number alone."""
+
     def plan(self, step: int) -> UpdatePlan:
+        """See ``UpdatePlanner``; the slots stand in the merged order."""
         tasks, places = self._slots(step * self.rows, min((step + 1) * self.rows, self.examples))
         rows, lengths = np.empty_like(tasks), np.empty_like(tasks)
         for task in np.unique(tasks):
@@ -38,8 +46,7 @@ class ExactEpochPlanner:
         """Examples of each task (K,) before ``step``."""
         counts = self._sizes()
         epoch, place = divmod(min(step * self.rows, self.examples), int(counts.sum()))
-        tasks, _ = merged_slice(0, place, counts, self.seed, epoch)
-        return np.asarray(epoch * counts + np.bincount(tasks, minlength=counts.size), dtype=np.int64)
+        return np.asarray(epoch * counts + counts_before(place, counts, self.seed, epoch), dtype=np.int64)
 
     def _sizes(self) -> IntArray:
         return np.array([stream.size for stream in self.streams], dtype=np.int64)

@@ -20,7 +20,9 @@ def resolve_model_path(path: str) -> str:
         return path
     directory = Path(path).expanduser()
     if not (directory / "config.json").is_file():
-        raise DataError(f"{path} holds no model: there is no config.json in it; name a directory that save_pretrained wrote")
+        raise DataError(
+            f"{path} holds no model: there is no config.json in it; name a directory that save_pretrained wrote"
+        )
     return str(directory)
 
 

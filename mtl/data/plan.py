@@ -6,6 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
+from mtl.data.streams import TaskStream
+from mtl.sampling.probabilities import FloatArray
 from mtl.sampling.samplers import IntArray
 
 
@@ -31,6 +33,15 @@ class UpdatePlanner(Protocol):
     """The updates of one training, by number. Asking twice for a step, or out of order, gives the same plan."""
 
     total: int
+    streams: Sequence[TaskStream]
+
+    def probabilities(self, step: int) -> FloatArray:
+        """Expected share (K,) of each task in the unit of update ``step``."""
+        ...
+
+    def seek(self, step: int, cursors: IntArray) -> None:
+        """Continue at ``step``, before which the tasks' streams stood at ``cursors`` (K,), without a replay."""
+        ...
 
     def plan(self, step: int) -> UpdatePlan:
         """The examples of update ``step``, 0 to ``total - 1``."""
@@ -57,7 +68,7 @@ def split_plan(plan: UpdatePlan, ranks: int, micro_batches: int) -> list[list[In
 
 
 def micro_batches_needed(plan: UpdatePlan, ranks: int, at_least: int, tokens_at_most: int) -> int:
-    """The fewest micro-batches, ``at_least`` or more, of which none exceeds the token limit by more than one example."""
+    """The fewest micro-batches, ``at_least`` or more, that keep to the token limit, a lone longer example apart."""
     count = max(at_least, -(-int(plan.lengths.sum()) // (tokens_at_most * ranks)))
     while count < plan.lengths.size and _largest(plan, split_plan(plan, ranks, count)) > tokens_at_most:
         count += 1

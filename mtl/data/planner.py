@@ -37,14 +37,19 @@ def make_planner(
 
 
 def updates_of(settings: StageSettings, units: float) -> int:
-    """Updates of a training over ``units`` rows or tokens an epoch: as set, or ceil(epochs x units / units per update)."""
+    """Updates of a training: as set, or ceil(epochs x units / units per update), ``units`` being those of an epoch."""
     training = settings.training
     if training.updates is not None:
         return training.updates
     assert training.epochs is not None
     per_update = training.rows_per_update or training.tokens_per_update
     assert per_update is not None
-    return math.ceil(round(training.epochs * units, 6) / per_update)
+    return math.ceil(whole_units(training.epochs * units) / per_update)
+
+
+def whole_units(units: float) -> int:
+    """The next whole number, a rounding error of the multiplication that gave ``units`` apart."""
+    return math.ceil(round(units, 6))
 
 
 def _exact_planner(settings: StageSettings, seed: int, streams: Sequence[TaskStream]) -> ExactEpochPlanner:
@@ -56,5 +61,5 @@ def _exact_planner(settings: StageSettings, seed: int, streams: Sequence[TaskStr
         )
     rows = sum(stream.size for stream in streams)
     total = updates_of(settings, rows)
-    examples = total * training.rows_per_update if training.epochs is None else round(training.epochs * rows)
+    examples = total * training.rows_per_update if training.epochs is None else whole_units(training.epochs * rows)
     return ExactEpochPlanner(seed, total, streams, training.rows_per_update, examples)

@@ -13,6 +13,7 @@ from mtl.errors import DataError
 from mtl.sampling.samplers import IntArray
 
 ARRAYS = ("tokens", "types", "sequence_offsets", "example_offsets", "labels", "text_keys")
+DESCRIPTION = ("fingerprint", "data_fingerprint", "truncated", "empty", "dropped_lines")
 MANIFEST = "manifest.json"
 
 
@@ -20,9 +21,11 @@ MANIFEST = "manifest.json"
 class TokenStore:
     """N examples of S sequences of T tokens in all.
 
-    ``tokens`` (T,) and ``types`` (T,) unsigned; ``sequence_offsets`` (S+1,) into tokens; ``example_offsets`` (N+1,) into
-    sequences; ``labels`` (N,) int64 classes or float32 scores, (0,) where the split has none; ``text_keys`` (N, texts)
-    64-bit hashes that are equal where texts are. ``fingerprint`` identifies data, tokenizer, template and length.
+    ``tokens`` (T,) and ``types`` (T,) unsigned; ``sequence_offsets`` (S+1,) into tokens; ``example_offsets`` (N+1,)
+    into sequences; ``labels`` (N,) int64 classes or float32 scores, (0,) where the split has none; ``text_keys``
+    (N, texts) 64-bit hashes that are equal where texts are. ``fingerprint`` identifies data, tokenizer, template and length.
+    ``truncated`` examples were cut to the maximum length, ``empty`` have a text without a word; ``dropped_lines`` of an
+    official file were malformed (see mtl.data.tsv).
     """
 
     tokens: npt.NDArray[Any]
@@ -35,6 +38,7 @@ class TokenStore:
     data_fingerprint: str
     truncated: int
     empty: int
+    dropped_lines: int = 0
 
     @property
     def rows(self) -> int:
@@ -53,14 +57,23 @@ class TokenStore:
 
 def open_store(directory: Path) -> TokenStore:
     """Map the store's arrays; DataError where a file is missing or its checksum differs from the manifest's."""
-    manifest = json.loads((directory / MANIFEST).read_text())
+    manifest = _manifest(directory)
     for name, expected in manifest["sha256"].items():
         path = directory / name
         if not path.is_file() or file_sha256(path) != expected:
             raise DataError(f"the token store file {path} is missing or damaged; delete {directory} to have it rebuilt")
     arrays = {name: np.load(directory / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS}
-    described = {name: manifest[name] for name in ("fingerprint", "data_fingerprint", "truncated", "empty")}
-    return TokenStore(**arrays, **described)
+    return TokenStore(**arrays, **{name: manifest[name] for name in DESCRIPTION})
+
+
+def _manifest(directory: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError) as error:
+        raise DataError(
+            f"{directory / MANIFEST} is missing or damaged; delete {directory} to have it rebuilt"
+        ) from error
+    return manifest
 
 
 def file_sha256(path: Path) -> str:

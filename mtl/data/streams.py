@@ -1,6 +1,7 @@
 """The endless order in which one task's training rows are used: epoch after epoch, each in a new permutation."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +27,11 @@ class TaskStream:
     def size(self) -> int:
         """Rows in an epoch."""
         return int(self.rows.size)
+
+    @cached_property
+    def mean_length(self) -> float:
+        """Tokens of an average row."""
+        return float(self.lengths.mean())
 
     def chosen(self, places: IntArray) -> IntArray:
         """Indices (N,) into ``rows`` and ``lengths`` of the given places (N,) of the stream."""

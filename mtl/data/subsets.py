@@ -15,7 +15,7 @@ def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArra
     """Rows to train on and rows to hold out, both sorted; about min(10%, 2,000) rows are held out.
 
     ``text_keys`` (N, texts): rows linked by a shared text, in whichever column, stay together. Groups are taken in the
-    order of a hash of the task's name and the row, until the next would exceed the size: the same in every run.
+    order of a hash of the task's name and the row, those passed over that would exceed the size: the same in every run.
     """
     groups = _linked_groups(text_keys)
     sizes = np.bincount(groups)
@@ -25,6 +25,8 @@ def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArra
     wanted = min(int(_HOLDOUT_SHARE * groups.size), _HOLDOUT_ROWS)
     held, count = [], 0
     for group in order:
+        if count == wanted:
+            break
         if count + sizes[group] <= wanted:
             held.append(group)
             count += sizes[group]

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-_SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+_SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,14 @@ class TextTokenizer:
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, max_length: int) -> "list[Encoding]":
         """Encodings with special tokens, cut longest first; what was cut shows as ``encoding.overflowing``."""
-        backend = _without_state(self.hugging_face.backend_tokenizer)
-        backend.enable_truncation(max_length, strategy="longest_first")
+        self._backend.enable_truncation(max_length, strategy="longest_first")
         inputs = list(first) if second is None else list(zip(first, second, strict=True))
-        return backend.encode_batch(inputs)
+        return self._backend.encode_batch(inputs)
+
+    @cached_property
+    def _backend(self) -> "Tokenizer":
+        # A copy of our own: callers of the Hugging Face tokenizer do not see our truncation, nor we theirs.
+        return _without_state(self.hugging_face.backend_tokenizer)
 
 
 def load_tokenizer(encoder: EncoderSettings) -> TextTokenizer:
@@ -52,14 +63,14 @@ def load_tokenizer(encoder: EncoderSettings) -> TextTokenizer:
 
 def tokenizer_from_path(path: str | Path) -> TextTokenizer:
     """The fast tokenizer at a hub id, directory or ``package:NAME``; DataError where there is none."""
-    from transformers import AutoTokenizer
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     resolved = resolve_model_path(str(path))
     try:
         loaded = AutoTokenizer.from_pretrained(resolved)
     except OSError as error:
         raise DataError(f"no tokenizer could be loaded from {path}: {error}") from error
-    if not hasattr(loaded, "backend_tokenizer"):
+    if not isinstance(loaded, PreTrainedTokenizerFast):
         raise DataError(f"the tokenizer of {path} has no fast version (tokenizer.json), which packing needs")
     return _wrap(loaded)
 
@@ -92,4 +103,4 @@ def _mini_tokenizer() -> "PreTrainedTokenizerFast":
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
     )
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **_SPECIAL)
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **_SPECIAL)  # type: ignore[no-untyped-call]
