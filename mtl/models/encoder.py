@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from mtl.data.batches import PackedBatch
 from mtl.models.attention import AttentionContext, Block, attention_context, packed_blocks
-from mtl.models.dropout import DropoutContext, DropoutKey, dropout_context, packed_token_keys
+from mtl.models.dropout import DropoutContext, DropoutKey, dropout_context, packed_dropout
 
 
 class Encoder(nn.Module):
@@ -33,9 +33,8 @@ class Encoder(nn.Module):
         """Hidden states (T, D) in the batch's token order; ``key`` names the dropout masks, None in evaluation."""
         raise NotImplementedError
 
-    def _run(self, inputs: dict[str, Tensor], blocks: AttentionContext, token_keys: Tensor | None) -> Tensor:
+    def _run(self, inputs: dict[str, Tensor], blocks: AttentionContext, drops: DropoutContext | None) -> Tensor:
         blocks.sites = self._sites
-        drops = None if token_keys is None else DropoutContext(token_keys)
         with attention_context(blocks), dropout_context(drops):
             hidden: Tensor = self.model(**inputs).last_hidden_state
         self.attention_calls = blocks.calls
@@ -56,9 +55,9 @@ class PackedEncoder(Encoder):
 
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None) -> Tensor:
         blocks, inverse = packed_blocks(batch.layout.sequence_lengths, batch.token_ids.device)
-        token_keys = None if key is None else packed_token_keys(batch, key)[None]
+        drops = None if key is None else packed_dropout(batch, key)
         inputs = {name: tensor[None] for name, tensor in self._inputs(batch).items()}
-        return self._run(inputs, AttentionContext(blocks, inverse), token_keys)[0]
+        return self._run(inputs, AttentionContext(blocks, inverse), drops)[0]
 
 
 class PaddedEncoder(Encoder):
@@ -74,8 +73,10 @@ class PaddedEncoder(Encoder):
         inputs = {name: tensor[index] for name, tensor in self._inputs(batch).items()}
         inputs["input_ids"] = inputs["input_ids"].masked_fill(~valid, int(self.model.config.pad_token_id or 0))
         inputs["attention_mask"] = valid.long()
-        token_keys = None if key is None else packed_token_keys(batch, key)[index]
-        hidden = self._run(inputs, AttentionContext([Block(index, valid)]), token_keys)
+        drops = None if key is None else packed_dropout(batch, key)
+        if drops is not None:
+            drops.token_keys = drops.token_keys[0][index]
+        hidden = self._run(inputs, AttentionContext([Block(index, valid)]), drops)
         return hidden[valid]
 
 

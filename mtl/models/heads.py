@@ -49,7 +49,7 @@ class SequenceHead(nn.Module):
         self.output = nn.Linear(width, spec.outputs)
 
     def initialise(self, seed: int, pooler: dict[str, Tensor] | None) -> None:
-        """Weights drawn from the stream of (seed, task), biases 0; the dense layer is the encoder's pooler if it has it.
+        """Weights drawn from the stream of (seed, task), biases 0; the dense layer from the encoder's pooler if given.
 
         No other task and no global generator is touched, so a head starts the same whatever else is trained.
         """
