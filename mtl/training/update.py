@@ -81,7 +81,7 @@ class Updater:
         """Gradients of the combined loss, one micro-batch after the other."""
         counts, examples = self._to_device(update.counts), []
         weights, known = None, None
-        if self.weighting.needs != "losses":
+        if self.weighting.needs == "nothing":
             weights = self._weights(update, None, None)
         elif len(batches) > 1:
             with torch.no_grad():

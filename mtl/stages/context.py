@@ -1,0 +1,51 @@
+"""What all trainings of a run share, and what sets one of them apart."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from mtl.config.encoder import HeadSettings
+from mtl.config.run import RunConfig, Stage, StageSettings
+from mtl.data.tokenizer import TextTokenizer
+from mtl.models.load import LoadedEncoder
+from mtl.records import CostRecord
+from mtl.rundir import StageDirectory
+from mtl.runtime.precision import Precision
+from mtl.runtime.signals import StopSignals
+from mtl.stages.datasets import TaskData
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """A run's config, data and the encoder that every stage not started from another begins with."""
+
+    config: RunConfig
+    data: Mapping[str, TaskData]
+    tokenizer: TextTokenizer
+    loaded: LoadedEncoder
+    device: torch.device
+    precision: Precision
+    signals: StopSignals
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One training: a stage, its task or tasks, its settings, where it writes and where its encoder starts from.
+
+    ``start``: a checkpoint whose encoder (and heads, where it has them) it begins with; None for the run's encoder.
+    """
+
+    stage: Stage
+    tasks: tuple[str, ...]
+    settings: StageSettings
+    heads: Mapping[str, HeadSettings]
+    directory: StageDirectory
+    start: Path | None = None
+    inherited: Mapping[str, CostRecord] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """How it is called in logs."""
+        return self.stage if self.stage == "joint" else f"{self.stage} {self.tasks[0]}"

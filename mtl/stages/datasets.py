@@ -1,0 +1,110 @@
+"""The rows that a run trains on and scores: every task's token stores, loaded once for all stages."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mtl.config.locations import cache_directory, data_root
+from mtl.config.run import RunConfig, StageSettings
+from mtl.data.build_store import load_store
+from mtl.data.store import TokenStore
+from mtl.data.streams import TaskStream
+from mtl.data.subsets import nested_subset, split_holdout
+from mtl.data.tokenizer import TextTokenizer
+from mtl.errors import ConfigError, DataError
+from mtl.sampling.samplers import IntArray
+from mtl.tasks.spec import TaskSpec
+
+logger = logging.getLogger("mtl")
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """One task's training split and dev splits, and the limit on its training rows."""
+
+    spec: TaskSpec
+    train: TokenStore
+    dev: Mapping[str, TokenStore]
+    max_train_rows: int | None
+
+    def holdout(self) -> IntArray:
+        """Training rows that are kept for selection where a stage selects on a holdout."""
+        return split_holdout(self.spec.name, self.train.text_keys)[1]
+
+    def stream(self, seed: int, settings: StageSettings) -> TaskStream:
+        """The rows to train on in random order: all of train, less the holdout if one is kept, cut to the limit."""
+        rows = np.arange(self.train.rows, dtype=np.int64)
+        if settings.selection.on == "holdout":
+            rows = split_holdout(self.spec.name, self.train.text_keys)[0]
+        rows = nested_subset(self.spec.name, rows, self.max_train_rows)
+        if rows.size == 0:
+            raise DataError(
+                f"{self.spec.name} has no row left to train on; raise data.max_train_rows, or use more data"
+            )
+        return TaskStream(self.spec.name, seed, rows, self.train.lengths()[rows])
+
+    def sampler_size(self, settings: StageSettings, stream: TaskStream) -> int:
+        """The size that drives the task's share: rows in hand, or the official release's."""
+        if settings.sampling.sizes == "actual":
+            return stream.size
+        official = self.spec.splits["train"].official_rows
+        if official is None:
+            raise ConfigError(f"{self.spec.name} has no official row count; set sampling.sizes=actual")
+        return official
+
+    @property
+    def partial(self) -> bool:
+        """Whether a split that is trained on or scored has other rows than the official release."""
+        if self.max_train_rows is not None and self.max_train_rows < self.train.rows:
+            return True
+        stores = {"train": self.train, **self.dev}
+        return any(self.spec.splits[name].official_rows not in (None, store.rows) for name, store in stores.items())
+
+    def describe(self) -> dict[str, dict[str, int | str | None]]:
+        """Rows in hand and official, fingerprint, and how many examples were cut or have an empty text, by split."""
+        return {
+            name: {
+                "rows": store.rows,
+                "official_rows": self.spec.splits[name].official_rows,
+                "sha256": store.data_fingerprint,
+                "truncated": store.truncated,
+                "empty": store.empty,
+                "dropped_lines": store.dropped_lines,
+            }
+            for name, store in {"train": self.train, **self.dev}.items()
+        }
+
+
+def load_task_data(
+    config: RunConfig, specs: Sequence[TaskSpec], tokenizer: TextTokenizer, check: Callable[[], None]
+) -> dict[str, TaskData]:
+    """Token stores of all tasks by name, built where they are not cached; ``check`` runs between splits.
+
+    Raises DataError for missing or malformed data, for an empty split, and for labels that are missing.
+    """
+    limits = config.data.max_train_rows
+    root, cache = data_root(config), cache_directory(config)
+    data = {}
+    for spec in specs:
+        stores = {}
+        for split in ("train", *spec.dev_splits):
+            check()
+            stores[split] = _load(config, spec, split, tokenizer, root, cache)
+        limit = limits.get(spec.name) if isinstance(limits, dict) else limits
+        data[spec.name] = TaskData(spec, stores["train"], {name: stores[name] for name in spec.dev_splits}, limit)
+    return data
+
+
+def _load(
+    config: RunConfig, spec: TaskSpec, split: str, tokenizer: TextTokenizer, root: Path | None, cache: Path
+) -> TokenStore:
+    store = load_store(spec, split, tokenizer, max_length=config.data.max_length, root=root, cache=cache)
+    if not store.labelled:
+        raise DataError(f"{spec.name}, split {split}: it has no labelled rows, which training and scoring need")
+    official = spec.splits[split].official_rows
+    if official is not None and official != store.rows:
+        logger.warning("%s %s: %d rows, the official release has %d (partial)", spec.name, split, store.rows, official)
+    return store

@@ -1,0 +1,93 @@
+"""What a run ran on: hardware, versions and data, resolved once and kept for its resumes."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from mtl.config.hashes import arm_hash, run_hash
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import RunConfig
+from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
+from mtl.runtime.precision import Precision, choose_precision
+from mtl.stages.context import RunContext
+
+logger = logging.getLogger("mtl")
+
+
+class Hardware(BaseModel):
+    """The resolved execution settings: device type, precision of the forward pass with the reason, threads."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    device: torch.device
+    precision: Precision
+    reason: str
+    threads: int
+
+
+class RunEnvironment(BaseModel):
+    """The content of environment.json."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    arm_hash: str
+    run_hash: str
+    device: str
+    precision: Precision
+    precision_reason: str
+    threads: int
+    versions: dict[str, str]
+    git_commit: str | None
+    hardware: dict[str, JsonValue]
+    encoder_sha256: str
+    data: dict[str, dict[str, dict[str, int | str | None]]]
+
+
+def start_hardware(config: RunConfig, stored: RunEnvironment | None) -> Hardware:
+    """Choose device, precision and threads, and set torch's; a resumed run keeps what it was started with."""
+    training = resolve_stage(config, config.stages[0], None).training
+    device = choose_device(training.device)
+    if stored is not None and stored.device == device.type:
+        precision, reason, threads = stored.precision, stored.precision_reason, stored.threads
+    else:
+        chosen = choose_precision(training.precision, device)
+        precision, reason = chosen
+        threads = training.threads or torch.get_num_threads()
+    torch.set_num_threads(threads)
+    logger.info("%s, %d threads. %s", device, threads, reason)
+    return Hardware(device=device, precision=precision, reason=reason, threads=threads)
+
+
+def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
+    """The environment of a run that starts now, with both hashes."""
+    data = {task: found.describe() for task, found in context.data.items()}
+    fingerprints = {
+        f"{task}/{split}": str(facts["sha256"]) for task, splits in data.items() for split, facts in splits.items()
+    }
+    # A scratch encoder's weights follow from settings and seed, so they must not set arms apart.
+    weights = context.loaded.weights_sha256 if context.config.encoder.kind == "pretrained" else ""
+    arm = arm_hash(context.config, tasks=tuple(data), data_fingerprints=fingerprints, encoder_hash=weights)
+    return RunEnvironment(
+        arm_hash=arm,
+        run_hash=run_hash(arm, context.config.seed),
+        device=hardware.device.type,
+        precision=hardware.precision,
+        precision_reason=hardware.reason,
+        threads=hardware.threads,
+        versions=versions(),
+        git_commit=git_commit(Path(__file__).parent),
+        hardware=describe_hardware(),
+        encoder_sha256=context.loaded.weights_sha256,
+        data=data,
+    )
+
+
+def read_environment(path: Path) -> RunEnvironment | None:
+    """The environment a run was started with; None before its start."""
+    if not path.is_file():
+        return None
+    content: Any = path.read_text(encoding="utf-8")
+    return RunEnvironment.model_validate_json(content)

@@ -1,0 +1,91 @@
+"""The model of a stage: built fresh from the encoder a run starts from, or read back from a checkpoint by names."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import JsonValue
+from torch import Tensor, nn
+
+from mtl.config.encoder import HeadSettings
+from mtl.data.tokenizer import TextTokenizer
+from mtl.errors import DataError
+from mtl.models.heads import SequenceHead
+from mtl.models.load import LoadedEncoder
+from mtl.models.multitask import MultitaskModel
+from mtl.runtime.checkpoint_files import load_document, load_tensors
+from mtl.tasks.spec import TaskSpec
+
+
+def build_model(
+    loaded: LoadedEncoder, specs: Sequence[TaskSpec], heads: Mapping[str, HeadSettings], seed: int
+) -> MultitaskModel:
+    """A new model on a copy of the encoder, each head from its own random stream."""
+    modules: dict[str, nn.Module] = {}
+    for spec in specs:
+        head = SequenceHead(spec, loaded.encoder.width, heads[spec.name])
+        head.initialise(seed, loaded.pooler)
+        modules[spec.name] = head
+    return MultitaskModel(copy.deepcopy(loaded.encoder), modules)
+
+
+def model_tensors(model: MultitaskModel) -> dict[str, dict[str, Tensor]]:
+    """The weights as two groups: ``model``, the encoder under Hugging Face's names, and ``heads`` by task name."""
+    heads = {}
+    for task in model.tasks:
+        heads |= {f"{task}/{name}": tensor for name, tensor in model.head_module(task).state_dict().items()}
+    return {"model": dict(model.encoder.model.state_dict()), "heads": heads}
+
+
+def heads_document(specs: Sequence[TaskSpec], heads: Mapping[str, HeadSettings]) -> dict[str, JsonValue]:
+    """What every saved head is: its task's kind and label names in output order, and its settings."""
+    return {
+        spec.name: {"kind": spec.kind, "labels": list(spec.labels), "settings": heads[spec.name].model_dump()}
+        for spec in specs
+    }
+
+
+def write_model_files(directory: Path, model: MultitaskModel, tokenizer: TextTokenizer) -> None:
+    """The encoder's config and the tokenizer, so that ``AutoModel`` opens the directory."""
+    config = copy.deepcopy(model.encoder.model.config)
+    config.architectures = [type(model.encoder.model).__name__]
+    config.save_pretrained(directory)
+    tokenizer.hugging_face.save_pretrained(directory)
+
+
+def load_weights(model: MultitaskModel, directory: Path, *, heads: bool = True) -> None:
+    """Put a checkpoint's weights into the model, every tensor by name and shape; with ``heads`` false the encoder only.
+
+    Raises DataError naming what is missing, left over or of another shape, or a head whose labels differ.
+    """
+    _load_exactly(model.encoder.model, load_tensors(directory, "model"), f"{directory} (encoder)")
+    if not heads:
+        return
+    saved = load_tensors(directory, "heads")
+    for task in model.tasks:
+        state = {name.removeprefix(f"{task}/"): tensor for name, tensor in saved.items() if name.startswith(f"{task}/")}
+        _load_exactly(model.head_module(task), state, f"{directory} (head of {task})")
+
+
+def check_heads(directory: Path, specs: Sequence[TaskSpec]) -> None:
+    """Raise DataError unless the checkpoint has a head for each task, with the same kind and labels in the same order."""
+    document: Any = load_document(directory, "heads")
+    for spec in specs:
+        saved = document.get(spec.name)
+        if saved is None:
+            raise DataError(f"{directory} has no head for {spec.name}; it has {sorted(document)}")
+        if saved["kind"] != spec.kind or tuple(saved["labels"]) != spec.labels:
+            raise DataError(f"the head of {spec.name} in {directory} was trained for labels {saved['labels']}")
+
+
+def _load_exactly(module: nn.Module, state: Mapping[str, Tensor], where: str) -> None:
+    expected = {name: tensor.shape for name, tensor in module.state_dict().items()}
+    found = {name: tensor.shape for name, tensor in state.items()}
+    if expected != found:
+        different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+        raise DataError(f"the weights in {where} do not fit the model; they differ in {different[:5]}")
+    with torch.no_grad():
+        for name, tensor in module.state_dict().items():
+            tensor.copy_(state[name])

@@ -1,0 +1,105 @@
+"""Scores of a model on the splits of its tasks, during training and at its end."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtl import metrics
+from mtl.data.subsets import nested_subset
+from mtl.evaluation.evaluate import Evaluator, score_predictions
+from mtl.evaluation.predictions import write_predictions
+from mtl.models.multitask import MultitaskModel
+from mtl.records import SplitRecord
+from mtl.rundir import StageDirectory
+from mtl.stages.datasets import TaskData
+from mtl.tasks.spec import TaskSpec
+
+logger = logging.getLogger("mtl")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An evaluation during training: values for the log, and the one number that selection reads."""
+
+    values: dict[str, float]
+    score: float
+
+
+def score_snapshot(
+    model: MultitaskModel, data: Sequence[TaskData], evaluator: Evaluator, *, holdout: bool, rows: int | None
+) -> Snapshot:
+    """Score the tasks on their dev splits, or on the holdout of train; on ``rows`` fixed rows of each if set.
+
+    The number is the task's primary score, for several tasks the mean over those that count in their suites. A
+    subset's scores are logged under ``eval_subset/`` so that they cannot be taken for a split's.
+    """
+    prefix = "eval" if rows is None else "eval_subset"
+    values, primaries = {}, {}
+    for task in data:
+        if holdout:
+            scores = {"holdout": _score(model, task, "train", evaluator, task.holdout(), rows)}
+            primary = float(np.mean([scores["holdout"][name] for name in task.spec.primary]))
+        else:
+            scores = {name: _score(model, task, name, evaluator, None, rows) for name in task.dev}
+            primary = metrics.primary(task.spec, scores)
+        for split, found in scores.items():
+            label = task.spec.name if len(scores) == 1 else f"{task.spec.name}/{split}"
+            values |= {f"{prefix}/{label}/{name}": value for name, value in found.items()}
+        values[f"{prefix}/{task.spec.name}/primary"] = primaries[task.spec.name] = primary
+    score = mean_primary([task.spec for task in data], primaries)
+    return Snapshot(values | _suite_values(prefix, [task.spec for task in data], primaries), score)
+
+
+def score_dev(
+    model: MultitaskModel, data: TaskData, evaluator: Evaluator, directory: StageDirectory, *, save: bool
+) -> dict[str, SplitRecord]:
+    """The task's dev splits in full, their predictions written to the stage's directory if ``save``."""
+    records = {}
+    for name, store in data.dev.items():
+        predicted = evaluator.predict(model, data.spec, store)
+        scores = score_predictions(data.spec, predicted)
+        if save:
+            write_predictions(directory.predictions(data.spec.name, name), data.spec, predicted)
+        if scores.flags:
+            logger.warning("%s %s: %s", data.spec.name, name, ", ".join(scores.flags))
+        records[name] = SplitRecord(
+            metrics=scores.metrics,
+            rows=store.rows,
+            rows_official=data.spec.splits[name].official_rows,
+            rows_sha256=store.data_fingerprint,
+            flags=scores.flags,
+        )
+    return records
+
+
+def mean_primary(specs: Sequence[TaskSpec], primaries: Mapping[str, float]) -> float:
+    """Mean over the tasks that count in their suite's score; over all where none does."""
+    counted = [spec for spec in specs if spec.in_suite_score] or specs
+    return float(np.mean([primaries[spec.name] for spec in counted]))
+
+
+def _score(
+    model: MultitaskModel,
+    data: TaskData,
+    split: str,
+    evaluator: Evaluator,
+    chosen: np.ndarray | None,
+    rows: int | None,
+) -> dict[str, float]:
+    store = data.train if split == "train" else data.dev[split]
+    places = np.arange(store.rows, dtype=np.int64) if chosen is None else chosen
+    predicted = evaluator.predict(model, data.spec, store, nested_subset(data.spec.name, places, rows))
+    return score_predictions(data.spec, predicted).metrics
+
+
+def _suite_values(prefix: str, specs: Sequence[TaskSpec], primaries: Mapping[str, float]) -> dict[str, float]:
+    """The suites' scores by log name, where more than one task of a suite was scored."""
+    values = {}
+    for suite in sorted({spec.suite for spec in specs}):
+        members = [spec for spec in specs if spec.suite == suite]
+        score = metrics.suite_score(primaries, members).score if len(members) > 1 else None
+        if score is not None:
+            values[f"{prefix}/{suite}/score"] = score
+    return values

@@ -1,0 +1,173 @@
+"""One training from start (or resume) to its scores: the loop's hooks are here, what they do is elsewhere."""
+
+import logging
+
+from mtl import metrics
+from mtl.errors import StoppedError
+from mtl.evaluation.evaluate import Evaluator
+from mtl.records import StageRecord, TaskRecord
+from mtl.runtime.checkpoint_files import verify_checkpoint
+from mtl.stages.build import build_parts
+from mtl.stages.context import RunContext, Unit
+from mtl.stages.models import load_weights
+from mtl.stages.scoring import score_dev, score_snapshot
+from mtl.stages.suites import suite_records
+from mtl.stages.training_files import TrainingFiles
+from mtl.training.flops import FlopCounter
+from mtl.training.loop import run_updates
+from mtl.training.prepared import prefetched
+from mtl.training.progress import Progress
+from mtl.training.selection import Selection
+from mtl.training.totals import Totals
+from mtl.training.tracking import LossWindow, MetricsLog, synchronise
+from mtl.training.update import UpdateResult
+
+logger = logging.getLogger("mtl")
+
+
+def train_one(context: RunContext, unit: Unit) -> StageRecord:
+    """Train the unit's model, continuing from its newest checkpoint if it has one, and score every task in full.
+
+    Raises StoppedError after a signal, a checkpoint saved; NonFiniteError with the weights before the bad update.
+    """
+    training = _Training(context, unit)
+    try:
+        training.run()
+        return training.score()
+    finally:
+        training.log.close()
+        training.progress.close()
+
+
+class _Training:
+    """The state of one training and what happens after each of its updates."""
+
+    def __init__(self, context: RunContext, unit: Unit) -> None:
+        self.context, self.unit = context, unit
+        self.parts = build_parts(context, unit)
+        self.totals = Totals(unit.tasks, FlopCounter.of(self.parts.model))
+        self.window = LossWindow(unit.tasks)
+        self.selection = Selection(unit.settings.selection.patience)
+        self.files = TrainingFiles(context, unit, self.parts, self.totals, self.window, self.selection)
+        state = self.files.restore()
+        self.finished = state is not None and bool(state["finished"])
+        self.evaluation_due = state is not None and bool(state["evaluation_due"])
+        events = unit.directory.tensorboard if context.config.logging.tensorboard else None
+        kept = int(state["log_bytes"]) if state is not None else 0
+        self.log = MetricsLog(unit.directory.metrics, events, keep_bytes=kept, step=self.totals.updates)
+        self.progress = Progress(unit.title, self.totals.updates, self.parts.planner.total)
+        self.evaluator = Evaluator(
+            unit.settings.evaluation.tokens_per_batch,
+            context.precision,
+            context.device,
+            check=context.signals.raise_if_requested,
+        )
+        self._mark = (self.totals.seconds, self.totals.examples, self.totals.tokens)
+        if state is not None:
+            logger.info("%s: resumed after update %d", unit.title, self.totals.updates)
+
+    def run(self) -> None:
+        """The updates that are left, then the weights at the end."""
+        if self.finished:
+            return
+        planner, start = self.parts.planner, self.totals.updates
+        planner.seek(start, self.totals.cursors)
+        ended = self.evaluation_due and self._evaluate_or_save()
+        if not ended and start < planner.total:
+            run_updates(prefetched(self.parts.preparation, planner, start), self.parts.updater, self._after_update)
+        self.files.save_last(log_bytes=self.log.length)
+
+    def score(self) -> StageRecord:
+        """Every task's dev splits with the selected weights, and the record of the stage."""
+        selected, settings = self.totals.updates, self.unit.settings
+        if settings.selection.on != "last" and self.selection.best_score is not None:
+            verify_checkpoint(self.files.best)
+            load_weights(self.parts.model, self.files.best)
+            selected = self.selection.best_step
+        tasks = {}
+        for name in self.unit.tasks:
+            data = self.context.data[name]
+            splits = score_dev(
+                self.parts.model, data, self.evaluator, self.unit.directory, save=settings.evaluation.save_predictions
+            )
+            tasks[name] = TaskRecord(
+                primary=metrics.primary(data.spec, {split: record.metrics for split, record in splits.items()}),
+                selected_on=settings.selection.on,
+                looks=1 if settings.selection.on == "last" else self.selection.looks,
+                selected_step=selected,
+                splits=splits,
+            )
+        self.totals.write_sequence(self.unit.directory.sequence)
+        specs = [self.context.data[task].spec for task in tasks]
+        self.log.hyperparameters(
+            {"seed": self.context.config.seed, "stage": self.unit.stage, "sampling": settings.sampling.kind},
+            {f"final/{name}/primary": record.primary for name, record in tasks.items()},
+        )
+        return StageRecord(
+            tasks=tasks, suites=suite_records(specs, tasks), cost=self.totals.cost(self.unit.inherited)
+        )
+
+    def _after_update(self, result: UpdateResult) -> bool:
+        config, total = self.context.config, self.parts.planner.total
+        self.totals.add(result.update)
+        self.window.add(result)
+        step = self.totals.updates
+        self.progress.advance(self._log_training(step) if step % config.logging.every == 0 or step == total else None)
+        every = self.parts.evaluate_every
+        last = self.unit.settings.selection.on == "last"
+        due = every is not None and (step % every == 0 if last else step % every == 0 or step == total)
+        ended = due and not (last and step == total) and self._evaluate_or_save()
+        if self.context.signals.requested is not None:
+            self.files.save_step(log_bytes=self.log.length, evaluation_due=False)
+            self.context.signals.raise_if_requested()
+        if config.checkpoint.every is not None and step % config.checkpoint.every == 0 and step < total and not ended:
+            self.files.save_step(log_bytes=self.log.length, evaluation_due=False)
+        return ended
+
+    def _evaluate_or_save(self) -> bool:
+        """Evaluate; true if the training is to end. A signal in the middle saves the state before the evaluation."""
+        length = self.log.length
+        try:
+            return self._evaluate()
+        except StoppedError:
+            self.files.save_step(log_bytes=length, evaluation_due=True)
+            raise
+
+    def _evaluate(self) -> bool:
+        settings, step = self.unit.settings, self.totals.updates
+        snapshot = score_snapshot(
+            self.parts.model,
+            [self.context.data[task] for task in self.unit.tasks],
+            self.evaluator,
+            holdout=settings.selection.on == "holdout",
+            rows=settings.evaluation.rows_during_training,
+        )
+        self.log.write(step, snapshot.values)
+        if settings.selection.on == "last":
+            return False
+        if self.selection.see(step, snapshot.score):
+            self.files.save_best()
+        return self.selection.exhausted
+
+    def _log_training(self, step: int) -> dict[str, float]:
+        """Write a record of the updates since the last one; what the progress bar shows of it."""
+        synchronise(self.context.device)
+        means = self.window.take()
+        planner, tasks = self.parts.planner, self.unit.tasks
+        epochs = {
+            f"train/{task}/epochs": float(self.totals.cursors[number] / planner.streams[number].size)
+            for number, task in enumerate(tasks)
+        }
+        shares = planner.probabilities(step - 1)
+        probabilities = {f"train/{task}/probability": float(share) for task, share in zip(tasks, shares, strict=True)}
+        seconds, examples, tokens = self.totals.seconds, self.totals.examples, self.totals.tokens
+        passed = max(seconds - self._mark[0], 1e-9)
+        speed = {
+            "speed/rows_per_second": (examples - self._mark[1]) / passed,
+            "speed/tokens_per_second": (tokens - self._mark[2]) / passed,
+        }
+        self._mark = (seconds, examples, tokens)
+        rate = {"train/learning_rate": self.parts.optimizer.learning_rate(step - 1)}
+        self.log.write(step, {**means, **probabilities, **epochs, **rate, **speed})
+        losses = [value for name, value in means.items() if name.endswith("/loss")]
+        return {"loss": sum(losses) / len(losses), "rows/s": speed["speed/rows_per_second"]}

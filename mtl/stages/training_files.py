@@ -1,0 +1,109 @@
+"""A training on disk: everything needed to go on exactly, and the weights that other stages start from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from mtl.errors import DataError
+from mtl.runtime.checkpoint_files import (
+    keep_newest,
+    load_document,
+    load_tensors,
+    newest_valid_checkpoint,
+    remove_leftovers,
+    save_checkpoint,
+    step_directory,
+    verify_checkpoint,
+)
+from mtl.stages.build import Parts
+from mtl.stages.context import RunContext, Unit
+from mtl.stages.models import heads_document, load_weights, model_tensors, write_model_files
+from mtl.training.selection import Selection
+from mtl.training.totals import Totals
+from mtl.training.tracking import LossWindow
+
+
+@dataclass(frozen=True)
+class TrainingFiles:
+    """Saves and restores one training. ``last`` and ``best`` hold weights; ``step-...`` the optimiser's state as well."""
+
+    context: RunContext
+    unit: Unit
+    parts: Parts
+    totals: Totals
+    window: LossWindow
+    selection: Selection
+
+    def save_step(self, *, log_bytes: int, evaluation_due: bool) -> None:
+        """A checkpoint to resume from; older ones beyond the number to keep are deleted once it is safe."""
+        parent = self.unit.directory.checkpoints
+        state = self._state(log_bytes=log_bytes, evaluation_due=evaluation_due, finished=False)
+        tensors = {"optimizer": self.parts.optimizer.state_tensors(), "sequence": self.totals.state_tensors()}
+        self._save(step_directory(parent, self.totals.updates), state, tensors)
+        keep_newest(parent, self.context.config.checkpoint.keep)
+
+    def save_last(self, *, log_bytes: int) -> None:
+        """The trained weights and the position at the end, without the optimiser's state."""
+        state = self._state(log_bytes=log_bytes, evaluation_due=False, finished=True)
+        self._save(self.last, state, {"sequence": self.totals.state_tensors()})
+
+    def save_best(self) -> None:
+        """The weights that selection likes best so far."""
+        self._save(self.best, {"step": self.totals.updates}, {})
+
+    @property
+    def last(self) -> Path:
+        """Where the weights at the end of training are."""
+        return self.unit.directory.checkpoints / "last"
+
+    @property
+    def best(self) -> Path:
+        """Where the selected weights are, if there is a selection."""
+        return self.unit.directory.checkpoints / "best"
+
+    def restore(self) -> Mapping[str, Any] | None:
+        """Continue from the newest checkpoint that verifies; its state, or None where there is none."""
+        remove_leftovers(self.unit.directory.checkpoints)
+        directory = self._newest()
+        if directory is None:
+            return None
+        state = cast("Mapping[str, Any]", load_document(directory, "state"))
+        if state["tasks"] != list(self.unit.tasks):
+            raise DataError(f"{directory} was trained on {state['tasks']}, this run on {list(self.unit.tasks)}")
+        load_weights(self.parts.model, directory)
+        if not state["finished"]:
+            self.parts.optimizer.load_state_tensors(load_tensors(directory, "optimizer"))
+        self.parts.updater.weighting.load_state_dict(state["weighting"])
+        self.totals.load(state["totals"], load_tensors(directory, "sequence"))
+        self.window.load_state_dict(state["window"])
+        self.selection.load_state_dict(state["selection"])
+        return state
+
+    def _newest(self) -> Path | None:
+        if self.last.is_dir():
+            verify_checkpoint(self.last)
+            return self.last
+        return newest_valid_checkpoint(self.unit.directory.checkpoints)
+
+    def _state(self, *, log_bytes: int, evaluation_due: bool, finished: bool) -> dict[str, Any]:
+        return {
+            "step": self.totals.updates,
+            "tasks": list(self.unit.tasks),
+            "finished": finished,
+            "evaluation_due": evaluation_due,
+            "log_bytes": log_bytes,
+            "weighting": self.parts.updater.weighting.state_dict(),
+            "totals": self.totals.state_dict(),
+            "window": self.window.state_dict(),
+            "selection": self.selection.state_dict(),
+        }
+
+    def _save(self, directory: Path, state: Mapping[str, Any], extra: Mapping[str, Mapping[str, Any]]) -> None:
+        specs = [self.context.data[task].spec for task in self.unit.tasks]
+        save_checkpoint(
+            directory,
+            tensors={**model_tensors(self.parts.model), **extra},
+            documents={"state": dict(state), "heads": heads_document(specs, self.unit.heads)},
+            files=lambda path: write_model_files(path, self.parts.model, self.context.tokenizer),
+        )
