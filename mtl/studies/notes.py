@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from mtl.records import ResultRecord, StageName, TaskRecord
+from mtl.records import ResultRecord, SelectedOn, StageName, TaskRecord
+
+_SELECTION: dict[SelectedOn, str] = {
+    "last": "the last weights",
+    "holdout": "weights selected on a holdout of train",
+    "dev": "weights selected on dev, so that scores on it are too high",
+}
 
 
 def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple[str, ...]:
@@ -22,11 +28,11 @@ def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple
 
 def _selection(stage: StageName, runs: Sequence[ResultRecord]) -> str:
     records = [record for run in runs if stage in run.stages for record in run.stages[stage].tasks.values()]
-    chosen = " and ".join(dict.fromkeys(record.selected_on for record in records)) or "nothing scored"
+    if not records:
+        return f"{stage}: nothing was scored"
+    chosen = "; ".join(_SELECTION[way] for way in dict.fromkeys(record.selected_on for record in records))
     looks = sorted({record.looks for record in records})
-    times = "-".join(dict.fromkeys(str(number) for number in (looks[0], looks[-1]))) if looks else "0"
-    warning = ", so that its scores are too high" if any(record.selected_on == "dev" for record in records) else ""
-    return f"{stage}: weights selected on {chosen} (looks: {times}){warning}"
+    return f"{stage}: {chosen}; looks: {'-'.join(dict.fromkeys(str(count) for count in (looks[0], looks[-1])))}"
 
 
 def _on_rows(runs: Sequence[ResultRecord]) -> list[str]:
