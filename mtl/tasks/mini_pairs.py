@@ -1,10 +1,10 @@
 """Pairs of clauses drawn with a chosen relation, so that neither half alone gives the relation away.
 
 A pair is mostly alike: the level of each word and the presence of each modifier come from a joint table per relation,
-and nested words replace each other. An open pair has exactly one *cause* for not being nested, a pair apart exactly one
-conflict. The tables of one slot have the same two margins for every relation (an open pair's after adding the share of
-its cause), so each half by itself has the same words and modifiers whatever the relation: where an open pair has
-"dog" against "poodle" more often, it also has "poodle" against "dog" more often. An entry of a table is ((level or
+and nested words replace each other. An open pair has exactly one *cause* for not being nested, a pair apart one
+conflict or more. The tables of one slot have the same two margins for every relation (an open pair's after adding the
+share of its cause), so each half by itself has the same words and modifiers whatever the relation: where an open pair
+has "dog" against "poodle" more often, it also has "poodle" against "dog" more often. An entry of a table is ((level or
 presence in the narrow half, in the wide half), weight).
 """
 
@@ -73,6 +73,9 @@ _CAUSES: Final[tuple[tuple[Cause, float], ...]] = (
     ("quality", 0.10),
     ("dimension", 0.10),
 )
+# Beside the first one; two conflicts are easier to learn from than one.
+_MORE_CONFLICTS: Final[tuple[Conflict, ...]] = ("agent", "action", "patient")
+_ANOTHER_CONFLICT: Final = 0.45
 
 
 def draw_pair(draws: Draws, wanted: Relation) -> tuple[Clause, Clause]:
@@ -101,22 +104,22 @@ def _draw_attempt(draws: Draws, wanted: Relation) -> tuple[Clause, Clause]:
     cause = draws.weighted(_CAUSES) if wanted == "open" else None
     places: Mentions = (False, True) if cause == "place" else draws.weighted(_PLACES[wanted])
     qualities = _draw_qualities(draws, wanted, cause)
-    conflict = _draw_conflict(draws, places, qualities) if wanted == "apart" else None
+    conflicts = _draw_conflicts(draws, places, qualities) if wanted == "apart" else frozenset()
 
     agent_levels = _draw_levels(draws, "agent", wanted, cause)
     patient_levels = _draw_levels(draws, "patient", wanted, cause)
     action_levels, place_levels = _draw_levels(draws, "action", wanted, cause), draws.weighted(_PLACE_LEVELS)
     wide_agent = draws.pick(KINDS.at(agent_levels[1]))
     wide_patient = vary(draws, KINDS, wide_agent, patient_levels[1], conflict=True)
-    sources = (wide_patient, wide_agent) if conflict == "roles" else (wide_agent, wide_patient)
+    sources = (wide_patient, wide_agent) if "roles" in conflicts else (wide_agent, wide_patient)
     wide_action, wide_place = draws.pick(ACTIONS.at(action_levels[1])), draws.pick(PLACES.at(place_levels[1]))
     wide_quality = draws.pick(QUALITIES[draws.pick(("colour", "mood"))])
     narrow = Clause(
-        agent=vary(draws, KINDS, sources[0], agent_levels[0], conflict=conflict == "agent"),
-        action=vary(draws, ACTIONS, wide_action, action_levels[0], conflict=conflict == "action"),
-        patient=vary(draws, KINDS, sources[1], patient_levels[0], conflict=conflict == "patient"),
-        place=vary(draws, PLACES, wide_place, place_levels[0], conflict=conflict == "place") if places[0] else None,
-        quality=_vary_quality(draws, wide_quality, cause, conflict) if qualities[0] else None,
+        agent=vary(draws, KINDS, sources[0], agent_levels[0], conflict="agent" in conflicts),
+        action=vary(draws, ACTIONS, wide_action, action_levels[0], conflict="action" in conflicts),
+        patient=vary(draws, KINDS, sources[1], patient_levels[0], conflict="patient" in conflicts),
+        place=vary(draws, PLACES, wide_place, place_levels[0], conflict="place" in conflicts) if places[0] else None,
+        quality=_vary_quality(draws, wide_quality, cause, conflict="quality" in conflicts) if qualities[0] else None,
     )
     wide = Clause(
         agent=wide_agent,
@@ -140,20 +143,23 @@ def _draw_qualities(draws: Draws, wanted: Relation, cause: Cause | None) -> Ment
     return (True, True) if cause == "dimension" else draws.weighted(_QUALITIES[wanted])
 
 
-def _draw_conflict(draws: Draws, places: Mentions, qualities: Mentions) -> Conflict:
-    """The slot in which a pair is to be apart, among those that both halves mention; ``roles`` exchanges two."""
+def _draw_conflicts(draws: Draws, places: Mentions, qualities: Mentions) -> frozenset[Conflict]:
+    """The slots in which a pair is to be apart: one of those that both halves mention, or ``roles``, and maybe more."""
     options: list[Conflict] = ["agent", "agent", "action", "action", "patient", "patient", "roles"]
     if all(places):
         options.append("place")
     if all(qualities):
         options.append("quality")
-    return draws.pick(options)
+    first = draws.pick(options)
+    if first == "roles":
+        return frozenset({first})
+    return frozenset({first, *(slot for slot in _MORE_CONFLICTS if draws.chance(_ANOTHER_CONFLICT))})
 
 
-def _vary_quality(draws: Draws, quality: str, cause: Cause | None, conflict: Conflict | None) -> str:
+def _vary_quality(draws: Draws, quality: str, cause: Cause | None, *, conflict: bool) -> str:
     """The narrow half's quality: the same, another of its dimension in a conflict, or one of the other dimension."""
     dimension = DIMENSION[quality]
-    if conflict == "quality":
+    if conflict:
         return draws.pick([other for other in QUALITIES[dimension] if other != quality])
     if cause == "dimension":
         return draws.pick(QUALITIES["mood" if dimension == "colour" else "colour"])

@@ -1,6 +1,6 @@
 """The small world of the mini tasks: its kinds, actions, places and qualities, and the words that name them.
 
-A *scene* of the world has one agent and one patient (each of one of twenty-four leaf kinds), one action that the agent
+A *scene* of the world has one agent and one patient (each of one of eighteen leaf kinds), one action that the agent
 does to the patient, one place, and a colour and a mood of the agent. Kinds, actions and places form trees: a concept
 that is not a leaf names the set of leaves below it, and two concepts are either nested or disjoint. All concepts of one
 level of a tree have equally many children, so that no word is rarer than its neighbours for want of narrower ones.
@@ -79,29 +79,27 @@ KINDS: Final = Taxonomy(
     {
         "dog": ("poodle", "beagle", "terrier"),
         "cat": ("tabby", "siamese", "persian"),
-        "horse": ("pony", "stallion", "mare"),
         "bird": ("robin", "sparrow", "crow"),
         "medic": ("nurse", "surgeon", "dentist"),
         "artist": ("painter", "sculptor", "potter"),
         "musician": ("drummer", "pianist", "violinist"),
-        "builder": ("mason", "plumber", "welder"),
-        "animal": ("dog", "cat", "horse", "bird"),
-        "person": ("medic", "artist", "musician", "builder"),
+        "animal": ("dog", "cat", "bird"),
+        "person": ("medic", "artist", "musician"),
     }
 )
 ACTIONS: Final = Taxonomy(
     {
-        "touch": ("hug", "pat", "tickle"),
-        "attack": ("bite", "kick", "scratch"),
-        "help": ("feed", "wash", "rescue"),
-        "accompany": ("lead", "carry", "push"),
+        "touch": ("hug", "pat"),
+        "attack": ("bite", "kick"),
+        "help": ("feed", "wash"),
+        "accompany": ("lead", "carry"),
     }
 )
 PLACES: Final = Taxonomy(
     {
-        "house": ("kitchen", "bedroom", "cellar", "attic"),
-        "town": ("market", "station", "library", "square"),
-        "country": ("meadow", "forest", "valley", "swamp"),
+        "house": ("kitchen", "bedroom"),
+        "town": ("market", "station"),
+        "country": ("meadow", "forest"),
     }
 )
 QUALITIES: Final[dict[str, tuple[str, ...]]] = {
@@ -115,9 +113,7 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "sad": ("sad", "gloomy"),
     "angry": ("angry", "furious"),
     "calm": ("calm", "quiet"),
-    "cellar": ("cellar", "basement"),
     "forest": ("forest", "woods"),
-    "swamp": ("swamp", "marsh"),
 }
 """Words of a kind, place or quality that has more than the one it is called by."""
 
@@ -125,19 +121,15 @@ VERB_WORDS: Final[dict[str, tuple[VerbWord, ...]]] = {
     "touch": (VerbWord("touches", "touched"),),
     "hug": (VerbWord("hugs", "hugged"), VerbWord("embraces", "embraced")),
     "pat": (VerbWord("pats", "patted"),),
-    "tickle": (VerbWord("tickles", "tickled"),),
     "attack": (VerbWord("attacks", "attacked"),),
     "bite": (VerbWord("bites", "bitten"),),
     "kick": (VerbWord("kicks", "kicked"),),
-    "scratch": (VerbWord("scratches", "scratched"),),
     "help": (VerbWord("helps", "helped"),),
     "feed": (VerbWord("feeds", "fed"),),
     "wash": (VerbWord("washes", "washed"),),
-    "rescue": (VerbWord("rescues", "rescued"), VerbWord("saves", "saved")),
     "accompany": (VerbWord("accompanies", "accompanied"),),
     "lead": (VerbWord("leads", "led"), VerbWord("follows", "followed", converse=True)),
     "carry": (VerbWord("carries", "carried"),),
-    "push": (VerbWord("pushes", "pushed"),),
 }
 FUNCTION_WORDS: Final = ("the", "no", "is", "by", "in", "who", "which", "where", "what", "colour", "mood", "that")
 

@@ -15,7 +15,7 @@ from mtl.tasks import mini
 from mtl.tasks.spec import TaskSpec
 
 SPLITS = ("train", "dev", "test")
-GOLDEN_SHA256 = "8caf576a3fe0c86da179eaf13284d02e38525c2925dbf31846a9bfb941b108a1"
+GOLDEN_SHA256 = "e4b07f3c544aea97a982c74cd15f370177b8d367660ca5f0031ff0fd4ca9bf6b"
 
 Columns = dict[str, list[str]]
 
