@@ -23,9 +23,9 @@ class TokenStore:
 
     ``tokens`` (T,) and ``types`` (T,) unsigned; ``sequence_offsets`` (S+1,) into tokens; ``example_offsets`` (N+1,)
     into sequences; ``labels`` (N,) int64 classes or float32 scores, (0,) where the split has none; ``text_keys``
-    (N, texts) 64-bit hashes that are equal where texts are. ``fingerprint`` identifies data, tokenizer, template and length.
-    ``truncated`` examples were cut to the maximum length, ``empty`` have a text without a word; ``dropped_lines`` of an
-    official file were malformed (see mtl.data.tsv).
+    (N, texts) 64-bit hashes that are equal where texts are. ``fingerprint`` identifies data, tokenizer, template and
+    length. ``truncated`` examples were cut to the maximum length, ``empty`` ones have a text without a word, and
+    ``dropped_lines`` of an official file were malformed (see mtl.data.tsv).
     """
 
     tokens: npt.NDArray[Any]

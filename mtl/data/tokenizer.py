@@ -65,13 +65,21 @@ def tokenizer_from_path(path: str | Path) -> TextTokenizer:
     """The fast tokenizer at a hub id, directory or ``package:NAME``; DataError where there is none."""
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    resolved = resolve_model_path(str(path))
+    # A tokenizer may stand alone, without the model that resolve_model_path asks for.
+    alone = (Path(path).expanduser() / "tokenizer.json").is_file()
+    resolved = str(Path(path).expanduser()) if alone else resolve_model_path(str(path))
     try:
         loaded = AutoTokenizer.from_pretrained(resolved)
     except OSError as error:
-        raise DataError(f"no tokenizer could be loaded from {path}: {error}") from error
+        raise DataError(
+            f"no tokenizer could be loaded from {path}: {error}. Name a directory with tokenizer.json or a hub id; "
+            "without a network the model has to be in the Hugging Face cache already"
+        ) from error
     if not isinstance(loaded, PreTrainedTokenizerFast):
         raise DataError(f"the tokenizer of {path} has no fast version (tokenizer.json), which packing needs")
+    # Where the files are missing, transformers makes a tokenizer without words, to which every text is unknown.
+    if len(loaded) <= len(loaded.all_special_tokens):
+        raise DataError(f"{path} holds no tokenizer: copy its tokenizer.json beside config.json")
     return _wrap(loaded)
 
 

@@ -33,7 +33,13 @@ SAMPLERS: dict[str, Factory] = {
 
 
 def make_sampler(settings: SamplingSettings, sizes: Mapping[str, int]) -> Sampler:
-    """The sampler over the tasks of ``sizes`` (task name to training rows), in that order."""
+    """The sampler over the tasks of ``sizes`` (task name to training rows), in that order.
+
+    ConfigError for a kind without a sampler, and for shares that name a task which is not trained.
+    """
+    if settings.kind not in SAMPLERS:
+        known = ", ".join(known_samplers())
+        raise ConfigError(f"sampling.kind {settings.kind!r} has settings but no sampler; known are {known}")
     return SAMPLERS[settings.kind](settings, sizes)
 
 
