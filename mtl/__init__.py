@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mtl import config, data, metrics, sampling, tasks
     from mtl.api import (
+        evaluate,
         load_config,
         plan,
         register_sampler,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mtl.tasks.spec import TaskSpec
 
 _FUNCTIONS = (
+    "evaluate",
     "load_config",
     "plan",
     "register_sampler",
@@ -34,6 +36,7 @@ __all__ = [
     "TaskSpec",
     "config",
     "data",
+    "evaluate",
     "load_config",
     "metrics",
     "plan",

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mtl.config.load import load_config
-from mtl.config.run import RunConfig
-from mtl.records import ResultRecord
+from mtl.config.run import RunConfig, Stage
+from mtl.records import ResultRecord, SplitRecord
 from mtl.tasks.registry import register_task
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mtl.weighting.protocol import Weighting
 
 __all__ = [
+    "evaluate",
     "load_config",
     "plan",
     "register_sampler",
@@ -44,6 +45,15 @@ def run(config: RunConfig, *, resume: bool = False, overwrite: bool = False) -> 
     from mtl.stages.pipeline import run_pipeline
 
     return run_pipeline(config, resume=resume, overwrite=overwrite)
+
+
+def evaluate(
+    run: str | Path, *, stage: Stage = "joint", tasks: Sequence[str] = (), split: str | None = None
+) -> dict[str, dict[str, SplitRecord]]:
+    """Scores by task and split of the weights that ``stage`` of a run left; by default of all tasks, on dev splits."""
+    from mtl.stages.evaluate_run import evaluate_run
+
+    return evaluate_run(Path(run), stage=stage, tasks=tasks, split=split)
 
 
 def plan(config: RunConfig, *, official_sizes: bool = False) -> "RunPlan":

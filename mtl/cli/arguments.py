@@ -39,6 +39,11 @@ def declare_settings(parser: argparse.ArgumentParser) -> None:
         metavar="CONFIG | key=value",
         help="config files or names of shipped recipes, merged left to right; then assignments, which come last",
     )
+    declare_plugins(parser)
+
+
+def declare_plugins(parser: argparse.ArgumentParser) -> None:
+    """The argument that names modules for :func:`load_plugins`."""
     parser.add_argument(
         "--plugin",
         action="append",

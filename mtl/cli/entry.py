@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mtl.cli import evaluate, plan, run, table, tasks
 from mtl.cli.arguments import Verb
+from mtl.cli.messages import messages_on_stderr
 from mtl.errors import MtlError
 
 VERBS: tuple[Verb, ...] = (run.VERB, plan.VERB, evaluate.VERB, table.VERB, tasks.VERB)
@@ -24,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
-        return verb.act(arguments)
+        with messages_on_stderr():
+            return verb.act(arguments)
     except MtlError as error:
         print(f"mtl {verb.name}: {error}", file=sys.stderr)
         return error.exit_code

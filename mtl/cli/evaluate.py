@@ -1,35 +1,35 @@
 """`mtl eval`: score a run's models again, on any split with labels."""
 
 import argparse
-from pathlib import Path
 from typing import get_args
 
-from mtl.cli.arguments import Verb, load_plugins
+from mtl import api
+from mtl.cli.arguments import Verb, declare_plugins, load_plugins
 from mtl.config.run import Stage
-from mtl.tasks.registry import expand
+from mtl.studies.columns import aligned
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's directory")
-    parser.add_argument("--stage", choices=get_args(Stage), default=None, help="only this stage; all by default")
+    parser.add_argument("--stage", choices=get_args(Stage), default="joint", help="whose weights; joint by default")
     parser.add_argument(
         "--task", action="append", default=[], metavar="T", help="only this task or suite; may be repeated"
     )
     parser.add_argument("--split", default=None, help="the split to score; by default those the task is scored on")
-    parser.add_argument("--plugin", action="append", default=[], metavar="MODULE", help="as for mtl run")
+    declare_plugins(parser)
 
 
 def _act(arguments: argparse.Namespace) -> int:
-    from mtl.stages.evaluate_run import evaluate_run
-
     load_plugins(arguments.plugin)
-    tasks = expand(arguments.task) if arguments.task else None
-    scored = evaluate_run(Path(arguments.run), stage=arguments.stage, tasks=tasks, split=arguments.split)
-    for stage, records in scored.items():
-        for task, splits in records.items():
-            for split, record in splits.items():
-                for metric, value in record.metrics.items():
-                    print(f"{stage} {task} {split} {metric} {value:.4f} ({record.rows} rows)")
+    scores = api.evaluate(arguments.run, stage=arguments.stage, tasks=arguments.task, split=arguments.split)
+    header = ("task", "split", "rows", "metric", "score")
+    rows = [
+        (task, split, f"{record.rows:,}", metric, f"{value:.4f}")
+        for task, splits in scores.items()
+        for split, record in splits.items()
+        for metric, value in record.metrics.items()
+    ]
+    print(*aligned(header, rows, left=(0, 1, 3)), sep="\n")
     return 0
 
 

@@ -3,14 +3,14 @@
 import argparse
 
 from mtl import api
-from mtl.cli.arguments import Verb, load_plugins
+from mtl.cli.arguments import Verb, declare_plugins, load_plugins
 from mtl.studies.layout import LAYOUTS
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories, result files, or directories of runs")
     parser.add_argument("--format", choices=LAYOUTS, default="text", help="text (default), md: Markdown, csv")
-    parser.add_argument("--plugin", action="append", default=[], metavar="MODULE", help="as for mtl run")
+    declare_plugins(parser)
 
 
 def _act(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,33 @@
+"""Where the package's messages go while a command runs: to stderr, so that stdout holds results only."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def messages_on_stderr() -> Iterator[None]:
+    """Show what the package logs, from informative messages on; as before when done, for whoever calls ``main``."""
+    logger = logging.getLogger("mtl")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Plain())
+    level, propagated = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    # Another library may have given the root logger a handler, and each message would come twice.
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagated
+
+
+class _Plain(logging.Formatter):
+    """The message alone; its level before it only where that is a warning or worse."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return text if record.levelno < logging.WARNING else f"{record.levelname.lower()}: {text}"
