@@ -140,7 +140,8 @@ def replace_dropout(model: nn.Module) -> None:
     for path, module in list(model.named_modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Dropout):
-                setattr(module, name, KeyedDropout(child.p, f"{path}.{name}".lstrip(".")))
+                site = f"{path}.{name}".lstrip(".")
+                setattr(module, name, KeyedDropout(child.p, site).train(child.training))
 
 
 def _keep(row_keys: Tensor, groups: int, features: int, rate: float, site_key: int) -> tuple[Tensor, float]:

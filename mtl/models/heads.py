@@ -68,7 +68,7 @@ class SequenceHead(nn.Module):
             pooled = first_tokens(hidden_TD, batch, self.task)
         if self.dense is not None:
             pooled = torch.tanh(ops.linear(pooled, self.dense.weight, self.dense.bias))
-        if key is not None and self.rate > 0.0:
+        if self.training and key is not None and self.rate > 0.0:
             keys = example_keys(batch, key)[batch.layout.slices[self.task]]
             pooled = drop(pooled, self.rate, keys, stream_key(0, "dropout site", "head") & 0xFFFFFFFF)
         return ops.linear(pooled, self.output.weight, self.output.bias)

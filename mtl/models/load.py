@@ -53,7 +53,9 @@ def load_encoder(settings: EncoderSettings, seed: int, vocabulary_size: int) -> 
             model, missing = _scratch(settings, seed, vocabulary_size), frozenset({"pooler"})
         case _:
             raise ConfigError(f"encoder.kind {settings.kind!r} has no builder")
-    digest = weights_sha256(model.state_dict())
+    _check_vocabulary(model, vocabulary_size)
+    # What the file lacks was made up at random and is no part of what was loaded.
+    digest = weights_sha256({name: value for name, value in model.state_dict().items() if name not in missing})
     pooler = _take_pooler(model, missing)
     encoder = wrap_model(model, settings.batching)
     probe_encoder(encoder, vocabulary_size)
@@ -92,6 +94,15 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
+def _check_vocabulary(model: Any, vocabulary_size: int) -> None:
+    embedded = int(model.get_input_embeddings().num_embeddings)
+    if vocabulary_size > embedded:
+        raise DataError(
+            f"the tokenizer has {vocabulary_size} tokens but {type(model).__name__} embeds only {embedded}: "
+            "they belong to different models; take both from the same place"
+        )
+
+
 def _pretrained(path: str, settings: EncoderSettings) -> tuple[Any, frozenset[str]]:
     overrides = {} if settings.dropout is None else dict.fromkeys(_DROPOUT_FIELDS, settings.dropout)
     return _from_directory(resolve_model_path(path), overrides, allowed_missing=("pooler",))
@@ -100,6 +111,7 @@ def _pretrained(path: str, settings: EncoderSettings) -> tuple[Any, frozenset[st
 def _from_directory(
     path: str, dropout: Mapping[str, float], *, allowed_missing: tuple[str, ...]
 ) -> tuple[Any, frozenset[str]]:
+    from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModel
 
     try:
@@ -107,10 +119,17 @@ def _from_directory(
         for name, value in dropout.items():
             if hasattr(config, name):
                 setattr(config, name, value)
-        model, report = AutoModel.from_pretrained(
-            path, config=config, dtype=torch.float32, output_loading_info=True, use_safetensors=True
-        )
-    except (OSError, ValueError) as error:
+        # What the file lacks is drawn from torch's global generator, which is put back as it was.
+        with torch.random.fork_rng(devices=[]):
+            model, report = AutoModel.from_pretrained(
+                path,
+                config=config,
+                dtype=torch.float32,
+                output_loading_info=True,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # They are refused below, by name.
+            )
+    except (OSError, ValueError, SafetensorError) as error:
         raise DataError(f"no model could be loaded from {path}: {error}") from error
     missing = [name for name in report["missing_keys"] if not name.startswith(allowed_missing)]
     if missing or report["mismatched_keys"]:
@@ -124,6 +143,11 @@ def _from_directory(
 def _scratch(settings: ScratchEncoder, seed: int, vocabulary_size: int) -> Any:
     from transformers import BertConfig, BertModel
 
+    if settings.width % settings.attention_heads:
+        raise ConfigError(
+            f"encoder.width {settings.width} cannot be shared among encoder.attention_heads "
+            f"{settings.attention_heads}: make it a multiple"
+        )
     rate = 0.1 if settings.dropout is None else settings.dropout
     config = BertConfig(
         vocab_size=vocabulary_size,
@@ -137,7 +161,7 @@ def _scratch(settings: ScratchEncoder, seed: int, vocabulary_size: int) -> Any:
     )
     # Hugging Face draws from torch's global generator; it is put back as it was.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream_key(seed, "encoder") % 2**63)
+        torch.default_generator.manual_seed(stream_key(seed, "encoder") % 2**63)
         return BertModel(config, add_pooling_layer=False)
 
 
