@@ -88,8 +88,16 @@ def _task_row(task: str, stages: Sequence[StageName], runs: Sequence[ResultRecor
         if task in record.tasks
         for scored in record.tasks[task].splits.values()
     )
-    score = " + ".join(get(task).primary) if task in names() else "primary"
-    return TableRow(task, score, tuple(_cell(scores(stage)) for stage in stages), partial)
+    return TableRow(task, _what_is_scored(task), tuple(_cell(scores(stage)) for stage in stages), partial)
+
+
+def _what_is_scored(task: str) -> str:
+    """The metrics, and the splits where there are several, that the primary score is the mean of."""
+    if task not in names():
+        return "primary"
+    spec = get(task)
+    metrics = spec.primary[0] if len(spec.primary) == 1 else f"mean of {', '.join(spec.primary)}"
+    return metrics if len(spec.dev_splits) == 1 else f"{metrics} over {', '.join(spec.dev_splits)}"
 
 
 def _suite_rows(suite: str, stages: Sequence[StageName], runs: Sequence[ResultRecord]) -> list[TableRow]:

@@ -72,6 +72,14 @@ def test_tasks_come_in_the_order_of_their_suite_and_unknown_ones_last() -> None:
     assert tasks == [("glue/cola", "matthews"), ("glue/rte", "accuracy"), ("my/task", "primary")]
 
 
+def test_a_mean_of_metrics_or_splits_says_so() -> None:
+    tasks = (("glue/mnli", 80.0, 9815, 9815), ("glue/stsb", 80.0, 1500, 1500))
+    table = arm_tables([a_result({"joint": tasks})])[0]
+    shown = {row.name: row.score for row in table.rows}
+    assert shown["glue/mnli"] == "accuracy over dev_matched, dev_mismatched"
+    assert shown["glue/stsb"] == "mean of pearson, spearman"
+
+
 def test_the_deviation_is_of_a_sample() -> None:
     runs = [a_result({"joint": (("glue/rte", score, 277, 277),)}, seed=int(score)) for score in (1.0, 2.0, 3.0, 6.0)]
     cell = arm_tables(runs)[0].rows[0].cells[0]
