@@ -32,8 +32,15 @@ class UpdatePlan:
 class UpdatePlanner(Protocol):
     """The updates of one training, by number. Asking twice for a step, or out of order, gives the same plan."""
 
-    total: int
-    streams: Sequence[TaskStream]
+    @property
+    def total(self) -> int:
+        """Updates in the training."""
+        ...
+
+    @property
+    def streams(self) -> Sequence[TaskStream]:
+        """The tasks' streams, in the order of the task indices."""
+        ...
 
     def probabilities(self, step: int) -> FloatArray:
         """Expected share (K,) of each task in the unit of update ``step``."""

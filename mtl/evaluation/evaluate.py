@@ -48,7 +48,7 @@ class Evaluator:
     def predict(
         self, model: MultitaskModel, spec: TaskSpec, store: TokenStore, rows: IntArray | None = None
     ) -> SplitPredictions:
-        """Outputs for ``rows`` of the store (default: all), back in the order of ``rows``. Leaves the model's mode be."""
+        """Outputs for ``rows`` of the store (default: all), in the order of ``rows``. Leaves the model's mode be."""
         chosen = np.arange(store.rows, dtype=np.int64) if rows is None else rows
         source = BatchSource({spec.name: store})
         outputs = np.empty((chosen.size, spec.outputs), dtype=np.float32)

@@ -10,7 +10,7 @@ from mtl.tasks.spec import TaskSpec
 
 
 def write_predictions(path: Path, spec: TaskSpec, predicted: SplitPredictions) -> None:
-    """Columns ``row_id`` int64, ``label`` and ``prediction`` (class names, or float32 scores), ``logits`` list<float32>.
+    """Columns ``row_id`` int64, ``label`` and ``prediction`` (names, or float32 scores), ``logits`` list<float32>.
 
     Rows are in the order of the split's file; ``label`` is null where the split has none.
     """

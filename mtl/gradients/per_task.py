@@ -13,7 +13,10 @@ from torch import Tensor, nn
 def encoder_gradients(loss: Tensor, encoder: Sequence[nn.Parameter], head: nn.Module, *, keep_graph: bool) -> Tensor:
     """The gradient (P,) of one task's ``loss`` in the encoder; the head's own gradients are added to its ``.grad``."""
     heads = list(head.parameters())
-    gradients = torch.autograd.grad(loss, [*encoder, *heads], retain_graph=keep_graph, allow_unused=True)
+    # A head that this loss does not reach, or an unused layer, has None.
+    gradients: Sequence[Tensor | None] = torch.autograd.grad(
+        loss, [*encoder, *heads], retain_graph=keep_graph, allow_unused=True
+    )
     for parameter, gradient in zip(heads, gradients[len(encoder) :], strict=True):
         if gradient is not None:
             parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient

@@ -34,9 +34,7 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
     data = [context.data[task] for task in unit.tasks]
     specs = [task.spec for task in data]
     streams = [task.stream(seed, settings) for task in data]
-    sizes = {
-        task.spec.name: task.sampler_size(settings, stream) for task, stream in zip(data, streams, strict=True)
-    }
+    sizes = {task.spec.name: task.sampler_size(settings, stream) for task, stream in zip(data, streams, strict=True)}
     planner = make_planner(settings, seed, streams, sizes)
     model = build_model(context.loaded, specs, unit.heads, seed)
     if unit.start is not None:

@@ -13,7 +13,9 @@ def check_config(config: RunConfig, tasks: Sequence[str]) -> None:
         raise ConfigError(f"tasks {list(config.tasks)} names no task; `mtl tasks` lists them")
     unknown = sorted(set(config.task_overrides) - set(tasks))
     if unknown:
-        raise ConfigError(f"task_overrides names {', '.join(unknown)}, which this run does not train; it trains {tasks}")
+        raise ConfigError(
+            f"task_overrides names {', '.join(unknown)}, which this run does not train; it trains {tasks}"
+        )
     if "finetune" in config.stages and "joint" not in config.stages[: config.stages.index("finetune")]:
         raise ConfigError(
             f"stages {list(config.stages)}: finetune starts from the joint stage's weights, so joint must come before it"

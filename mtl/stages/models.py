@@ -33,7 +33,7 @@ def build_model(
 
 def model_tensors(model: MultitaskModel) -> dict[str, dict[str, Tensor]]:
     """The weights as two groups: ``model``, the encoder under Hugging Face's names, and ``heads`` by task name."""
-    heads = {}
+    heads: dict[str, Tensor] = {}
     for task in model.tasks:
         heads |= {f"{task}/{name}": tensor for name, tensor in model.head_module(task).state_dict().items()}
     return {"model": dict(model.encoder.model.state_dict()), "heads": heads}
@@ -70,7 +70,7 @@ def load_weights(model: MultitaskModel, directory: Path, *, heads: bool = True) 
 
 
 def check_heads(directory: Path, specs: Sequence[TaskSpec]) -> None:
-    """Raise DataError unless the checkpoint has a head for each task, with the same kind and labels in the same order."""
+    """Raise DataError unless the checkpoint has a head for each task, of the same kind, its labels in the same order."""
     document: Any = load_document(directory, "heads")
     for spec in specs:
         saved = document.get(spec.name)

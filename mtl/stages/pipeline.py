@@ -1,20 +1,19 @@
 """A whole run: data and encoder once, then every stage's trainings in order, each skipped if it is done."""
 
-import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
 from mtl import tasks as task_registry
 from mtl.atomic import write_text_atomically
-from mtl.config.load import load_config
 from mtl.config.hashes import difference
+from mtl.config.load import load_config
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
 from mtl.data.tokenizer import load_tokenizer
-from mtl.errors import ConfigError, DataError, MtlError, StoppedError
+from mtl.errors import ConfigError, MtlError, StoppedError
 from mtl.models.load import load_encoder
 from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, write_result
 from mtl.rundir import RunDirectory, prepare_run_directory
@@ -153,7 +152,9 @@ class _Pipeline:
 
 def _sum_costs(first: CostRecord, second: CostRecord) -> CostRecord:
     """Two trainings of one stage; what both inherited was spent once."""
-    sums = {name: getattr(first, name) + getattr(second, name) for name in CostRecord.model_fields if name != "inherited"}
+    sums = {
+        name: getattr(first, name) + getattr(second, name) for name in CostRecord.model_fields if name != "inherited"
+    }
     return CostRecord(**sums, inherited={**first.inherited, **second.inherited})
 
 

@@ -36,7 +36,8 @@ def score_snapshot(
     subset's scores are logged under ``eval_subset/`` so that they cannot be taken for a split's.
     """
     prefix = "eval" if rows is None else "eval_subset"
-    values, primaries = {}, {}
+    values: dict[str, float] = {}
+    primaries: dict[str, float] = {}
     for task in data:
         if holdout:
             scores = {"holdout": _score(model, task, "train", evaluator, task.holdout(), rows)}

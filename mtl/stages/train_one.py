@@ -103,9 +103,7 @@ class _Training:
             {"seed": self.context.config.seed, "stage": self.unit.stage, "sampling": settings.sampling.kind},
             {f"final/{name}/primary": record.primary for name, record in tasks.items()},
         )
-        return StageRecord(
-            tasks=tasks, suites=suite_records(specs, tasks), cost=self.totals.cost(self.unit.inherited)
-        )
+        return StageRecord(tasks=tasks, suites=suite_records(specs, tasks), cost=self.totals.cost(self.unit.inherited))
 
     def _after_update(self, result: UpdateResult) -> bool:
         config, total = self.context.config, self.parts.planner.total

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 import torch
 
 from mtl.errors import NonFiniteError
-from mtl.training.update import UpdateResult, Updater
 from mtl.training.prepared import PreparedUpdate
+from mtl.training.update import Updater, UpdateResult
 
 AfterUpdate = Callable[[UpdateResult], bool]
 """Called after every update; true ends the training early."""
@@ -42,7 +42,7 @@ class _Guard:
         self.finish()
         flag = torch.empty((), dtype=torch.float32, pin_memory=True)
         flag.copy_(result.not_finite, non_blocking=True)
-        event = torch.cuda.Event()
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record()
         self._pending = (result, flag, event)
 
@@ -65,7 +65,7 @@ def _raise_if_set(result: UpdateResult, flag: torch.Tensor) -> None:
             if bad.any():
                 rows = batch.example_ids[batch.layout.slices[task]].cpu()[bad].tolist()
                 raise NonFiniteError(
-                    f"the loss of {task} is not finite at update {step}, in training rows {rows[:20]} (counted from 0); "
+                    f"the loss of {task} is not finite at update {step}, in training rows {rows[:20]} (from 0); "
                     "the weights were left as they were. Lower the learning rate, or look at these rows"
                 )
     tasks = ", ".join(sorted({task for losses in result.example_losses for task in losses}))

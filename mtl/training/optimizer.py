@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -65,7 +65,7 @@ class Optimizer:
         return norm
 
     def step(self, step: int, skip: Tensor) -> None:
-        """Take update ``step`` unless ``skip`` (one float on the device) is 1: decided there, without asking the device."""
+        """Take update ``step`` unless ``skip`` (one float on the device) is 1: decided there, the host does not wait."""
         for group in self._adamw.param_groups:
             group["lr"] = group["base_rate"] * learning_rate_factor(step, self._total, self._settings)
         # The fused kernels read these two, as torch.amp.GradScaler sets them.
@@ -79,7 +79,7 @@ class Optimizer:
     def state_tensors(self) -> dict[str, Tensor]:
         """Adam's moments and step counts by parameter name, for those that have taken a step."""
         return {
-            f"{self._names[parameter]}/{key}": value
+            f"{self._names[cast('nn.Parameter', parameter)]}/{key}": value
             for parameter, state in self._adamw.state.items()
             for key, value in state.items()
         }

@@ -49,7 +49,9 @@ class Preparation:
         return PreparedUpdate(step, counts, tokens, np.asarray(unit / unit.sum(), dtype=np.float64), batches)
 
 
-def prefetched(preparation: Preparation, planner: UpdatePlanner, start: int, depth: int = 2) -> Iterator[PreparedUpdate]:
+def prefetched(
+    preparation: Preparation, planner: UpdatePlanner, start: int, depth: int = 2
+) -> Iterator[PreparedUpdate]:
     """Updates ``start`` to the end, prepared on a thread up to ``depth`` ahead; an error there is raised here."""
     ready: queue.Queue[PreparedUpdate | BaseException | None] = queue.Queue(maxsize=depth)
     abandoned = threading.Event()

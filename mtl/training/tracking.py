@@ -25,7 +25,7 @@ class MetricsLog:
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._events = SummaryWriter(str(tensorboard), purge_step=step)  # type: ignore[no-untyped-call]
+            self._events = SummaryWriter(str(tensorboard), purge_step=step)
 
     @property
     def length(self) -> int:

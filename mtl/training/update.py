@@ -119,7 +119,7 @@ class Updater:
         products = gramian([gradients.get(task) for task in self.model.tasks], self._device)
         weights = self._weights(update, means, products).detach()
         combined = torch.stack([weights[self._index[task]] * part for task, part in gradients.items()]).sum(0)
-        for parameter, part in zip(parameters, combined.split([p.numel() for p in parameters]), strict=True):
+        for parameter, part in zip(parameters, torch.split(combined, [p.numel() for p in parameters]), strict=True):
             parameter.grad = part.view_as(parameter)
         return means, weights, examples
 
