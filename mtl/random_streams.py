@@ -11,7 +11,7 @@ import numpy as np
 
 
 def stream_key(seed: int, *names: str | int) -> int:
-    """The 64-bit key of the stream called ``names`` under ``seed``: equal names give equal keys, others unrelated ones."""
+    """The 64-bit key of the stream called ``names`` under ``seed``: equal names, equal keys; others are unrelated."""
     text = json.dumps([seed, *names], separators=(",", ":"), ensure_ascii=True)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 

@@ -18,7 +18,7 @@ def check_config(config: RunConfig, tasks: Sequence[str]) -> None:
         )
     if "finetune" in config.stages and "joint" not in config.stages[: config.stages.index("finetune")]:
         raise ConfigError(
-            f"stages {list(config.stages)}: finetune starts from the joint stage's weights, so joint must come before it"
+            f"stages {list(config.stages)}: finetune starts from the joint stage's weights, so joint comes before it"
         )
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():

@@ -70,7 +70,7 @@ def load_weights(model: MultitaskModel, directory: Path, *, heads: bool = True) 
 
 
 def check_heads(directory: Path, specs: Sequence[TaskSpec]) -> None:
-    """Raise DataError unless the checkpoint has a head for each task, of the same kind, its labels in the same order."""
+    """Raise DataError unless the checkpoint has each task's head, of the same kind, with the same labels in order."""
     document: Any = load_document(directory, "heads")
     for spec in specs:
         saved = document.get(spec.name)

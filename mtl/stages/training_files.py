@@ -26,7 +26,7 @@ from mtl.training.tracking import LossWindow
 
 @dataclass(frozen=True)
 class TrainingFiles:
-    """Saves and restores one training: ``last`` and ``best`` hold weights, ``step-...`` the optimiser's state as well."""
+    """Saves and restores one training: ``last`` and ``best`` hold weights, ``step-...`` the optimiser's state too."""
 
     context: RunContext
     unit: Unit

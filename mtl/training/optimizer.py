@@ -65,7 +65,7 @@ class Optimizer:
         return norm
 
     def step(self, step: int, skip: Tensor) -> None:
-        """Take update ``step`` unless ``skip`` (one float on the device) is 1: decided there, the host does not wait."""
+        """Take update ``step`` unless ``skip`` (one float on the device) is 1: the host does not wait for it."""
         for group in self._adamw.param_groups:
             group["lr"] = group["base_rate"] * learning_rate_factor(step, self._total, self._settings)
         # The fused kernels read these two, as torch.amp.GradScaler sets them.
