@@ -41,7 +41,7 @@ class AttentionContext:
 
     blocks: list[Block]
     inverse: Tensor | None = None
-    """(T,) place of every packed token among the blocks' valid places; None when padded."""
+    """(T,) place of every packed token among the places of all blocks in turn; None when padded."""
     calls: int = 0
     sites: dict[nn.Module, str] = field(default_factory=dict)
 
@@ -66,16 +66,16 @@ def packed_blocks(lengths: IntArray, device: torch.device) -> tuple[list[Block],
     """
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     classes = (lengths + _LENGTH_STEP - 1) // _LENGTH_STEP
-    blocks, order = [], []
+    blocks, begin = [], 0
+    inverse = np.empty(int(offsets[-1]), dtype=np.int64)
     for length_class in np.unique(classes):
         chosen = np.flatnonzero(classes == length_class)
         places = np.arange(lengths[chosen].max())[None, :]
         valid = places < lengths[chosen][:, None]
         index = offsets[chosen][:, None] + np.where(valid, places, 0)
-        order.append(index[valid])
+        inverse[index[valid]] = begin + np.flatnonzero(valid)
+        begin += valid.size
         blocks.append(Block(_to(index, device), None if valid.all() else _to(valid, device)))
-    inverse = np.empty(int(offsets[-1]), dtype=np.int64)
-    inverse[np.concatenate(order)] = np.arange(inverse.size)
     return blocks, _to(inverse, device)
 
 
@@ -106,9 +106,9 @@ def _packed_attention(
         q, k, v = (t.index_select(0, places).view(size, length, heads, width).transpose(1, 2) for t in flat)
         keys = None if drops is None else drops.token_keys[0][block.index]
         attended = _attend(q, k, v, block.valid, scaling, sliding_window, dropout, keys, site_key)
-        attended = attended.transpose(1, 2).reshape(size * length, heads * width)
-        outputs.append(attended if block.valid is None else attended[block.valid.view(-1)])
+        outputs.append(attended.transpose(1, 2).reshape(size * length, heads * width))
     assert context.inverse is not None
+    # The inverse reads valid places alone; choosing those by a mask would make a GPU wait in every layer.
     gathered = torch.cat(outputs).index_select(0, context.inverse)
     return gathered.view(1, -1, heads, width), None
 
