@@ -76,7 +76,8 @@ def split_plan(plan: UpdatePlan, ranks: int, micro_batches: int) -> list[list[In
 
 def micro_batches_needed(plan: UpdatePlan, ranks: int, at_least: int, tokens_at_most: int) -> int:
     """The fewest micro-batches, ``at_least`` or more, that keep to the token limit, a lone longer example apart."""
-    count = max(at_least, -(-int(plan.lengths.sum()) // (tokens_at_most * ranks)))
+    by_tokens = -(-int(plan.lengths.sum()) // (tokens_at_most * ranks))
+    count = max(at_least, min(by_tokens, -(-plan.lengths.size // ranks)))
     while count < plan.lengths.size and _largest(plan, split_plan(plan, ranks, count)) > tokens_at_most:
         count += 1
     return count
