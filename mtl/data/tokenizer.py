@@ -111,4 +111,8 @@ def _mini_tokenizer() -> "PreTrainedTokenizerFast":
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
     )
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **_SPECIAL)  # type: ignore[no-untyped-call]
+    # Without these names an exported model would not be told which text is the second.
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=backend, model_input_names=inputs, **_SPECIAL
+    )
