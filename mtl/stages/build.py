@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mtl.data.batches import BatchSource
 from mtl.data.planner import Planner, make_planner
 from mtl.models.multitask import MultitaskModel
+from mtl.runtime.checkpoint_files import verify_checkpoint
 from mtl.stages.context import RunContext, Unit
 from mtl.stages.models import build_model, check_heads, load_weights
 from mtl.training.optimizer import Optimizer
@@ -38,6 +39,7 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
     planner = make_planner(settings, seed, streams, sizes)
     model = build_model(context.loaded, specs, unit.heads, seed)
     if unit.start is not None:
+        verify_checkpoint(unit.start)
         check_heads(unit.start, specs)
         load_weights(model, unit.start)
     model.to(context.device)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mtl.config.encoder import ScratchEncoder
+from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
 
@@ -16,6 +17,21 @@ def check_config(config: RunConfig, tasks: Sequence[str]) -> None:
         raise ConfigError(
             f"task_overrides names {', '.join(unknown)}, which this run does not train; it trains {tasks}"
         )
+    _check_stages(config, tasks)
+    _check_hardware(config, tasks)
+    limited = config.data.max_train_rows
+    stray = sorted(set(limited) - set(tasks)) if isinstance(limited, dict) else []
+    if stray:
+        raise ConfigError(f"data.max_train_rows names {', '.join(stray)}, which this run does not train")
+    if isinstance(config.encoder, ScratchEncoder) and config.encoder.positions < config.data.max_length:
+        raise ConfigError(
+            f"data.max_length is {config.data.max_length}, but encoder.positions only {config.encoder.positions}: "
+            "raise the one or lower the other"
+        )
+
+
+def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
+    """Fine-tuning has a joint model to start from, with heads of the same build; joint overrides have an effect."""
     if "finetune" in config.stages and "joint" not in config.stages[: config.stages.index("finetune")]:
         raise ConfigError(
             f"stages {list(config.stages)}: finetune starts from the joint stage's weights, so joint comes before it"
@@ -27,12 +43,24 @@ def check_config(config: RunConfig, tasks: Sequence[str]) -> None:
                 raise ConfigError(
                     f"task_overrides.{task} sets {', '.join(beyond)}, but in a joint stage only a task's head applies"
                 )
-    limited = config.data.max_train_rows
-    stray = sorted(set(limited) - set(tasks)) if isinstance(limited, dict) else []
-    if stray:
-        raise ConfigError(f"data.max_train_rows names {', '.join(stray)}, which this run does not train")
-    if isinstance(config.encoder, ScratchEncoder) and config.encoder.positions < config.data.max_length:
-        raise ConfigError(
-            f"data.max_length is {config.data.max_length}, but encoder.positions only {config.encoder.positions}: "
-            "raise the one or lower the other"
-        )
+    for task in tasks if "finetune" in config.stages else ():
+        joint, finetune = (resolve_head(config, stage, task).pooling for stage in ("joint", "finetune"))
+        if joint != finetune:
+            raise ConfigError(
+                f"the head of {task} has pooling {joint} in the joint stage and {finetune} in finetune, which goes on "
+                "with it: set head.pooling alike in both"
+            )
+
+
+def _check_hardware(config: RunConfig, tasks: Sequence[str]) -> None:
+    """A run has one device, precision and number of threads for all of its stages."""
+    for stage in config.stages:
+        for task in [None] if stage == "joint" else tasks:
+            training = resolve_stage(config, stage, task).training
+            for name in ("device", "precision", "threads"):
+                here, whole = getattr(training, name), getattr(config.training, name)
+                if here != whole:
+                    raise ConfigError(
+                        f"training.{name} is {here} in {stage if task is None else f'{stage} of {task}'} but {whole} "
+                        f"in the run: a run has one, so set training.{name} itself"
+                    )

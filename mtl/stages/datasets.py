@@ -31,14 +31,17 @@ class TaskData:
     max_train_rows: int | None
 
     def holdout(self) -> IntArray:
-        """Training rows that are kept for selection where a stage selects on a holdout."""
-        return split_holdout(self.spec.name, self.train.text_keys)[1]
+        """Training rows that are kept for selection where a stage selects on a holdout; DataError if there are none."""
+        rows = split_holdout(self.spec.name, self.train.text_keys)[1]
+        if rows.size == 0:
+            raise DataError(f"{self.spec.name} has too few rows to hold some out; set selection.on=last")
+        return rows
 
     def stream(self, seed: int, settings: StageSettings) -> TaskStream:
         """The rows to train on in random order: all of train, less the holdout if one is kept, cut to the limit."""
         rows = np.arange(self.train.rows, dtype=np.int64)
         if settings.selection.on == "holdout":
-            rows = split_holdout(self.spec.name, self.train.text_keys)[0]
+            rows = np.setdiff1d(rows, self.holdout())
         rows = nested_subset(self.spec.name, rows, self.max_train_rows)
         if rows.size == 0:
             raise DataError(

@@ -8,7 +8,6 @@ import torch
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mtl.config.hashes import arm_hash, run_hash
-from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig
 from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
 from mtl.runtime.precision import Precision, choose_precision
@@ -48,7 +47,7 @@ class RunEnvironment(BaseModel):
 
 def start_hardware(config: RunConfig, stored: RunEnvironment | None) -> Hardware:
     """Choose device, precision and threads, and set torch's; a resumed run keeps what it was started with."""
-    training = resolve_stage(config, config.stages[0], None).training
+    training = config.training
     device = choose_device(training.device)
     if stored is not None and stored.device == device.type:
         precision, reason, threads = stored.precision, stored.precision_reason, stored.threads

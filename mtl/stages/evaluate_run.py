@@ -21,6 +21,7 @@ from mtl.runtime.checkpoint_files import verify_checkpoint
 from mtl.runtime.signals import StopSignals
 from mtl.stages.environment import read_environment, start_hardware
 from mtl.stages.models import check_heads, load_weights
+from mtl.stages.training_files import selected_weights
 from mtl.tasks.spec import TaskSpec
 
 
@@ -47,8 +48,7 @@ def evaluate_run(
         for name in chosen:
             spec = task_registry.get(name)
             settings = resolve_stage(config, stage, None if stage == "joint" else name)
-            checkpoints = run.stage(stage, None if stage == "joint" else name).checkpoints
-            directory = checkpoints / ("last" if settings.selection.on == "last" else "best")
+            directory = selected_weights(run.stage(stage, None if stage == "joint" else name), settings.selection)
             model = _load(config, stage, spec, directory).to(hardware.device)
             evaluator = Evaluator(
                 settings.evaluation.tokens_per_batch,
@@ -62,8 +62,6 @@ def evaluate_run(
 
 
 def _load(config: RunConfig, stage: Stage, spec: TaskSpec, directory: Path) -> MultitaskModel:
-    if not directory.is_dir():
-        raise DataError(f"no weights at {directory}: the stage {stage} of this run has not finished")
     verify_checkpoint(directory)
     check_heads(directory, [spec])
     encoder = load_saved_encoder(directory, config.encoder.batching)

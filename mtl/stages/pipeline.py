@@ -22,9 +22,10 @@ from mtl.runtime.signals import StopSignals
 from mtl.stages.checks import check_config
 from mtl.stages.context import RunContext, Unit
 from mtl.stages.datasets import load_task_data
-from mtl.stages.environment import RunEnvironment, describe_run, read_environment, start_hardware
+from mtl.stages.environment import Hardware, RunEnvironment, describe_run, read_environment, start_hardware
 from mtl.stages.suites import suite_records
 from mtl.stages.train_one import train_one
+from mtl.stages.training_files import selected_weights
 
 logger = logging.getLogger("mtl")
 
@@ -33,38 +34,57 @@ def run_pipeline(config: RunConfig, *, resume: bool = False, overwrite: bool = F
     """Train as ``config.stages`` say, evaluate every task, write the run directory ``config.out``; its result.
 
     Raises an :class:`MtlError` for what the user can mend; whatever was finished before is recorded in result.json.
+    A start that is refused, or that finds data or encoder missing, leaves everything as it was.
     """
     names = task_registry.expand(config.tasks)
     check_config(config, names)
     run = RunDirectory(Path(config.out))
-    run.path.mkdir(parents=True, exist_ok=True)
+    if run.path.is_file():
+        prepare_run_directory(run.path, resume=resume, overwrite=overwrite)  # Refuses it; a lock needs a directory.
     with RunLock(run.lock), StopSignals() as signals:
-        prepare_run_directory(run.path, resume=resume, overwrite=overwrite)
+        if resume or not overwrite:
+            prepare_run_directory(run.path, resume=resume, overwrite=overwrite)
         if resume:
             _refuse_changes(run, config)
-        else:
-            document = config.model_dump(mode="json")
-            write_text_atomically(run.config, yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
-        return _Pipeline(config, names, run, signals).execute()
+        hardware = start_hardware(config, read_environment(run.environment) if resume else None)
+        try:
+            context = _load(config, names, hardware, signals)
+        except StoppedError:
+            if not resume:
+                _begin(run, config, overwrite=overwrite)  # So that --resume finds a run to start.
+            raise
+        if not resume:
+            _begin(run, config, overwrite=overwrite)
+        environment = _record_environment(run, describe_run(context, hardware))
+        return _Pipeline(context, run, environment).execute()
+
+
+def _load(config: RunConfig, names: tuple[str, ...], hardware: Hardware, signals: StopSignals) -> RunContext:
+    """What all stages need; DataError where some of it is missing."""
+    tokenizer = load_tokenizer(config.encoder)
+    specs = [task_registry.get(name) for name in names]
+    data = load_task_data(config, specs, tokenizer, signals.raise_if_requested)
+    loaded = load_encoder(config.encoder, config.seed, tokenizer.vocabulary_size)
+    return RunContext(config, data, tokenizer, loaded, hardware.device, hardware.precision, signals)
+
+
+def _begin(run: RunDirectory, config: RunConfig, *, overwrite: bool) -> None:
+    """Make the directory a run's, by its config.yaml; with ``overwrite`` an earlier run in it is deleted."""
+    prepare_run_directory(run.path, resume=False, overwrite=overwrite)
+    document = config.model_dump(mode="json")
+    write_text_atomically(run.config, yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
 
 
 class _Pipeline:
     """The stages of one run and the record that grows with them."""
 
-    def __init__(self, config: RunConfig, names: tuple[str, ...], run: RunDirectory, signals: StopSignals) -> None:
-        self.config, self.names, self.run, self.signals = config, names, run, signals
+    def __init__(self, context: RunContext, run: RunDirectory, environment: RunEnvironment) -> None:
+        self.context, self.run, self.environment = context, run, environment
+        self.config, self.names, self.signals = context.config, tuple(context.data), context.signals
         self.stages: dict[StageName, StageRecord] = {}
 
     def execute(self) -> ResultRecord:
-        hardware = start_hardware(self.config, read_environment(self.run.environment))
-        tokenizer = load_tokenizer(self.config.encoder)
-        specs = [task_registry.get(name) for name in self.names]
-        data = load_task_data(self.config, specs, tokenizer, self.signals.raise_if_requested)
-        loaded = load_encoder(self.config.encoder, self.config.seed, tokenizer.vocabulary_size)
-        self.context = RunContext(
-            self.config, data, tokenizer, loaded, hardware.device, hardware.precision, self.signals
-        )
-        self.environment = self._record_environment(describe_run(self.context, hardware))
+        """Every training that is left, and the result; it is written as well where a training fails or is stopped."""
         try:
             for unit in self._units():
                 self._merge(unit, self._finished(unit) or self._train(unit))
@@ -81,7 +101,6 @@ class _Pipeline:
         for stage in self.config.stages:
             for task in [None] if stage == "joint" else self.names:
                 members = self.names if task is None else (task,)
-                joint = self.run.stage("joint").checkpoints / "last"
                 inherited = {"joint": self.stages["joint"].cost} if stage == "finetune" else {}
                 yield Unit(
                     stage=stage,
@@ -89,9 +108,13 @@ class _Pipeline:
                     settings=resolve_stage(self.config, stage, task),
                     heads={name: resolve_head(self.config, stage, name) for name in members},
                     directory=self.run.stage(stage, task),
-                    start=joint if stage == "finetune" else None,
+                    start=self._joint_weights() if stage == "finetune" else None,
                     inherited=inherited,
                 )
+
+    def _joint_weights(self) -> Path:
+        """The weights that the joint stage's scores are of."""
+        return selected_weights(self.run.stage("joint"), resolve_stage(self.config, "joint", None).selection)
 
     def _train(self, unit: Unit) -> StageRecord:
         self.signals.raise_if_requested()
@@ -118,18 +141,6 @@ class _Pipeline:
         cost = _sum_costs(before.cost, record.cost) if before else record.cost
         self.stages[unit.stage] = StageRecord(tasks=tasks, suites=suite_records(specs, tasks), cost=cost)
 
-    def _record_environment(self, described: RunEnvironment) -> RunEnvironment:
-        """Write environment.json, or on resume make sure that data and encoder are still the same."""
-        stored = read_environment(self.run.environment)
-        if stored is None:
-            write_text_atomically(self.run.environment, described.model_dump_json(indent=2) + "\n")
-            return described
-        if stored.arm_hash != described.arm_hash:
-            changed = sorted(task for task in self.names if stored.data.get(task) != described.data[task])
-            what = f"the data of {', '.join(changed)}" if changed else "the encoder's weights"
-            raise ConfigError(f"{what} changed since {self.run.path} was started; start a new run in another out=")
-        return stored
-
     def _write(self, status: Status) -> ResultRecord:
         encoder = {
             "path": getattr(self.config.encoder, "path", self.config.encoder.kind),
@@ -148,6 +159,19 @@ class _Pipeline:
         )
         write_result(self.run.result, result)
         return result
+
+
+def _record_environment(run: RunDirectory, described: RunEnvironment) -> RunEnvironment:
+    """Write environment.json, or on resume make sure that data and encoder are still the same."""
+    stored = read_environment(run.environment)
+    if stored is None:
+        write_text_atomically(run.environment, described.model_dump_json(indent=2) + "\n")
+        return described
+    if stored.arm_hash != described.arm_hash:
+        changed = sorted(task for task in described.data if stored.data.get(task) != described.data[task])
+        what = f"the data of {', '.join(changed)}" if changed else "the encoder's weights"
+        raise ConfigError(f"{what} changed since {run.path} was started; start a new run in another out=")
+    return stored
 
 
 def _sum_costs(first: CostRecord, second: CostRecord) -> CostRecord:

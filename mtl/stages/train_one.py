@@ -54,7 +54,8 @@ class _Training:
         self.evaluation_due = state is not None and bool(state["evaluation_due"])
         events = unit.directory.tensorboard if context.config.logging.tensorboard else None
         kept = int(state["log_bytes"]) if state is not None else 0
-        self.log = MetricsLog(unit.directory.metrics, events, keep_bytes=kept, step=self.totals.updates)
+        # Events from the given step on are hidden: what follows the checkpoint, not the record made at it.
+        self.log = MetricsLog(unit.directory.metrics, events, keep_bytes=kept, step=self.totals.updates + 1)
         self.progress = Progress(unit.title, self.totals.updates, self.parts.planner.total)
         self.evaluator = Evaluator(
             unit.settings.evaluation.tokens_per_batch,
@@ -72,7 +73,8 @@ class _Training:
             return
         planner, start = self.parts.planner, self.totals.updates
         planner.seek(start, self.totals.cursors)
-        ended = self.evaluation_due and self._evaluate_or_save()
+        # A stop may have come right after the evaluation that used up the patience.
+        ended = self._evaluate_or_save() if self.evaluation_due else self.selection.exhausted
         if not ended and start < planner.total:
             run_updates(prefetched(self.parts.preparation, planner, start), self.parts.updater, self._after_update)
         self.files.save_last(log_bytes=self.log.length)

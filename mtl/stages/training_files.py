@@ -1,11 +1,15 @@
 """A training on disk: everything needed to go on exactly, and the weights that other stages start from."""
 
+import logging
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from mtl.config.training import SelectionSettings
 from mtl.errors import DataError
+from mtl.rundir import StageDirectory
 from mtl.runtime.checkpoint_files import (
     keep_newest,
     load_document,
@@ -22,6 +26,16 @@ from mtl.stages.models import heads_document, load_weights, model_tensors, write
 from mtl.training.selection import Selection
 from mtl.training.totals import Totals
 from mtl.training.tracking import LossWindow
+
+logger = logging.getLogger("mtl")
+
+
+def selected_weights(directory: StageDirectory, selection: SelectionSettings) -> Path:
+    """The checkpoint that a finished stage's scores are of; DataError where its training has not ended."""
+    last, best = directory.checkpoints / "last", directory.checkpoints / "best"
+    if not last.is_dir():
+        raise DataError(f"no weights at {last}: that stage of this run has not finished; continue it with --resume")
+    return best if selection.on != "last" and best.is_dir() else last
 
 
 @dataclass(frozen=True)
@@ -63,7 +77,10 @@ class TrainingFiles:
         return self.unit.directory.checkpoints / "best"
 
     def restore(self) -> Mapping[str, Any] | None:
-        """Continue from the newest checkpoint that verifies; its state, or None where there is none."""
+        """Continue from the newest checkpoint that verifies; its state, or None where there is none.
+
+        Raises DataError where there are checkpoints and all are damaged: starting anew is the user's decision.
+        """
         remove_leftovers(self.unit.directory.checkpoints)
         directory = self._newest()
         if directory is None:
@@ -81,10 +98,22 @@ class TrainingFiles:
         return state
 
     def _newest(self) -> Path | None:
+        parent = self.unit.directory.checkpoints
         if self.last.is_dir():
-            verify_checkpoint(self.last)
-            return self.last
-        return newest_valid_checkpoint(self.unit.directory.checkpoints)
+            try:
+                verify_checkpoint(self.last)
+            except DataError as error:
+                logger.warning("skipping the weights at the end of training: %s", error)
+            else:
+                return self.last
+        found, steps = newest_valid_checkpoint(parent), sorted(parent.glob("step-*"))
+        if found is None and (steps or self.last.is_dir()):
+            raise DataError(f"no checkpoint in {parent} is whole; copy one anew, or start again with --overwrite")
+        for damaged in steps:
+            # They were skipped, and must not count among the newest when older ones are deleted.
+            if found is not None and damaged.name > found.name:
+                shutil.rmtree(damaged)
+        return found
 
     def _state(self, *, log_bytes: int, evaluation_due: bool, finished: bool) -> dict[str, Any]:
         return {
