@@ -92,7 +92,8 @@ class Optimizer:
             if owner not in parameters or (key != "step" and value.shape != parameters[owner].shape):
                 raise DataError(f"the saved optimiser state {name} fits no parameter of this model")
             state: dict[str, Any] = self._adamw.state[parameters[owner]]
-            state[key] = value.to(parameters[owner].device)
+            # A copy, since Adam changes its state in place and the tensors belong to the caller.
+            state[key] = value.to(parameters[owner].device, copy=True)
 
 
 def named_parameters(model: MultitaskModel) -> dict[str, nn.Parameter]:
@@ -106,10 +107,12 @@ def named_parameters(model: MultitaskModel) -> dict[str, nn.Parameter]:
 def _learning_rates(
     model: MultitaskModel, settings: OptimizerSettings, heads: Mapping[str, HeadSettings]
 ) -> dict[nn.Parameter, float]:
-    layers = int(model.encoder.model.config.num_hidden_layers)
+    config = model.encoder.model.config
+    layers = int(config.num_hidden_layers)
+    groups = int(getattr(config, "num_hidden_groups", layers))
     rates = {}
     for name, parameter in model.encoder.model.named_parameters():
-        distance = layers - _depth(name, layers)
+        distance = layers - _depth(name, layers, groups)
         rates[parameter] = settings.learning_rate * (settings.layer_decay or 1.0) ** distance
     for task in model.tasks:
         for parameter in model.head_module(task).parameters():
@@ -117,9 +120,12 @@ def _learning_rates(
     return rates
 
 
-def _depth(name: str, layers: int) -> int:
-    """0 for the embeddings, 1 for the first layer, ``layers`` for the last one and for what follows it."""
+def _depth(name: str, layers: int, groups: int) -> int:
+    """0 for the embeddings, 1 for the first layer, ``layers`` for the last one and for what follows it.
+
+    ALBERT passes each of its ``groups`` of weights in several layers on end; a group counts as the last of them.
+    """
     match = _LAYER.search(f".{name}")
     if match:
-        return int(match.group(1)) + 1
+        return (int(match.group(1)) + 1) * layers // groups
     return 0 if "embedding" in name else layers

@@ -72,8 +72,8 @@ def prefetched(
                     return
             put(None)
         except BaseException as error:
+            # It is raised where the updates are used; raised here as well, it would print a traceback of its own.
             put(error)
-            raise
 
     # A daemon, so that a run that leaves at once does not wait for it.
     thread = threading.Thread(target=work, name="prefetch", daemon=True)

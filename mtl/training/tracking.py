@@ -1,6 +1,7 @@
 """The log of a training: one JSON record a line, and the same as TensorBoard events."""
 
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from pydantic import JsonValue
 
 from mtl.training.update import UpdateResult
 
+logger = logging.getLogger("mtl")
+
 
 class MetricsLog:
     """Appends records to ``metrics.jsonl``; a resumed run cuts the file to the length its checkpoint remembers."""
@@ -19,13 +22,19 @@ class MetricsLog:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         self._file = path.open("r+b")
+        found = self._file.seek(0, 2)
+        if found < keep_bytes:
+            # Cutting a file to more than its length would fill it with zero bytes.
+            logger.warning("%s lost its end: %d bytes are left of %d; the log goes on there", path, found, keep_bytes)
+            keep_bytes = _length_of_whole_lines(path)
         self._file.truncate(keep_bytes)
         self._file.seek(0, 2)
         self._events: Any = None
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._events = SummaryWriter(str(tensorboard), purge_step=step)
+            # Purging drops this step and all after it; the record after ``step`` updates stays.
+            self._events = SummaryWriter(str(tensorboard), purge_step=step + 1)
 
     @property
     def length(self) -> int:
@@ -33,9 +42,12 @@ class MetricsLog:
         return self._file.tell()
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
-        """One record after ``step`` updates. A value that is not finite is written as the text NaN, Infinity."""
-        record = {"step": step, **values}
-        self._file.write(json.dumps(record).encode() + b"\n")
+        """One record after ``step`` updates. A value that is not finite is the string "NaN", "Infinity" or "-Infinity".
+
+        JSON has no such numbers; Python's ``float`` reads these strings.
+        """
+        record = {"step": step, **{name: _json_number(value) for name, value in values.items()}}
+        self._file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
         self._file.flush()
         if self._events is not None:
             for name, value in values.items():
@@ -98,6 +110,16 @@ class LossWindow:
     def _count(self, name: str, value: float) -> None:
         self._sums[name] = self._sums.get(name, 0.0) + value
         self._counts[name] = self._counts.get(name, 0) + 1
+
+
+def _json_number(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _length_of_whole_lines(path: Path) -> int:
+    return path.read_bytes().rfind(b"\n") + 1
 
 
 def synchronise(device: torch.device) -> None:

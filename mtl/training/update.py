@@ -151,8 +151,9 @@ class Updater:
         """Gradients of the weighting's own parameters, the tasks' losses taken as given."""
         if not weights.requires_grad:
             return
+        # The NaN of an absent task has to go before the product: its derivative would be zero times NaN.
         present = torch.from_numpy(update.counts > 0).to(self._device)
-        loss = (self._coefficients(update, weights) * losses)[present].sum()
+        loss = (self._coefficients(update, weights) * torch.where(present, losses, 0.0)).sum()
         regulariser = self.weighting.regulariser()
         (loss if regulariser is None else loss + regulariser).backward()  # type: ignore[no-untyped-call]
 
