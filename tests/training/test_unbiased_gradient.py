@@ -13,10 +13,13 @@ from mtl.models.dropout import DropoutKey
 from mtl.models.encoder import Encoder
 from mtl.sampling.samplers import PowerSampler, Sampler
 from mtl.training.optimizer import named_parameters
+from mtl.training.prepared import PreparedUpdate
 from tests.training.toy_training import SIZES, TASKS, VOCABULARY, WIDTH, Toy, toy_model, toy_training
 
 UPDATES = 2000
 ROWS = 6
+CHECKED = 25
+"""Updates whose real gradient is compared with the sum of its rows' gradients, which stands in for the rest."""
 DIRECTIONS = 20
 LIMIT = 3.0
 """Standard errors. Seeds are fixed, so a right update passes always; with the wrong combination some direction is
@@ -59,7 +62,7 @@ def drawn_training(sampler: Sampler, combine: Literal["share", "equal"], groups:
 
 
 def flat_gradient(toy: Toy) -> Tensor:
-    """The gradient of every parameter in turn, zeros for heads that are absent."""
+    """The gradient (P,) of every parameter in turn, zeros for heads that are absent."""
     parts = [
         torch.zeros(parameter.numel()) if parameter.grad is None else parameter.grad.view(-1)
         for parameter in named_parameters(toy.model).values()
@@ -67,33 +70,56 @@ def flat_gradient(toy: Toy) -> Tensor:
     return torch.cat(parts)
 
 
-def expected_gradient(toy: Toy) -> Tensor:
-    """sum_t p_t grad L_t, each L_t over all rows of its task."""
-    total = torch.zeros(())
-    for number, (task, store) in enumerate(toy.preparation.source.stores.items()):
-        batch = toy.preparation.source.evaluation_batch(task, np.arange(store.rows))
-        mean = toy.model.losses(toy.model(batch), batch)[task].mean()
-        total = total + float(toy.planner.probabilities(0)[number]) * mean
-    toy.optimizer.zero()
-    total.backward()
-    return flat_gradient(toy)
+def example_gradients(toy: Toy) -> list[Tensor]:
+    """For every task the gradient (rows, P) of each of its rows' losses, in fp64."""
+    found = []
+    for task, store in toy.preparation.source.stores.items():
+        rows = []
+        for row in range(store.rows):
+            batch = toy.preparation.source.evaluation_batch(task, np.array([row]))
+            toy.optimizer.zero()
+            toy.model.losses(toy.model(batch), batch)[task].sum().backward()
+            rows.append(flat_gradient(toy).double())
+        found.append(torch.stack(rows))
+    return found
+
+
+def update_gradient(toy: Toy, examples: list[Tensor], step: int) -> Tensor:
+    """The update's gradient from those of its rows, by the coefficients that the updater itself gives its tasks."""
+    plan = toy.planner.plan(step)
+    counts = plan.counts(len(examples))
+    update = PreparedUpdate(step, counts, plan.tokens(len(examples)), counts / counts.sum(), [])
+    coefficients = toy.updater._coefficients(update, torch.ones(len(examples))).double()
+    parts = [
+        coefficients[task] * gradients[plan.rows[plan.tasks == task]].mean(dim=0)
+        for task, gradients in enumerate(examples)
+        if counts[task]
+    ]
+    return torch.stack(parts).sum(dim=0)
 
 
 def largest_deviation(toy: Toy) -> float:
-    """Largest |z| over random directions of the mean gradient's distance to the expected one.
+    """Largest |z| over random directions of the distance from the mean gradient to sum_t p_t grad L_t.
 
     Rows come from permutations without replacement, which makes the mean more exact than the standard error that
     is estimated from the spread between updates: the test is on the safe side.
     """
-    expected = expected_gradient(toy).double()
-    draws = torch.Generator().manual_seed(9)
-    directions = torch.randn(expected.numel(), DIRECTIONS, generator=draws, dtype=torch.float64)
-    projected = torch.empty(UPDATES, DIRECTIONS, dtype=torch.float64)
-    for step in range(UPDATES):
+    examples = example_gradients(toy)
+    for step in range(CHECKED):
         toy.updater.run(toy.update(step))
-        projected[step] = (flat_gradient(toy).double() - expected) @ directions
-    errors = projected.std(dim=0) / UPDATES**0.5
-    return float((projected.mean(dim=0) / errors).abs().max())
+        torch.testing.assert_close(
+            flat_gradient(toy).double(), update_gradient(toy, examples, step), rtol=1e-4, atol=1e-5
+        )
+    draws = torch.Generator().manual_seed(9)
+    directions = torch.randn(examples[0].shape[1], DIRECTIONS, generator=draws, dtype=torch.float64)
+    projected = [gradients @ directions for gradients in examples]
+    drawn = torch.stack([update_gradient(toy, projected, step) for step in range(UPDATES)])
+    expected = sum(
+        float(share) * gradients.mean(dim=0)
+        for share, gradients in zip(toy.planner.probabilities(0), projected, strict=True)
+    )
+    errors = drawn.std(dim=0) / UPDATES**0.5
+    return float(((drawn.mean(dim=0) - expected) / errors).abs().max())
 
 
 EXPONENTS = {"T = 1": 1.0, "T = 5": 0.2, "uniform": 0.0}

@@ -139,9 +139,9 @@ def test_loss_that_is_not_finite_stops_before_the_step(value: float, micro_batch
     toy = toy_training(micro_batches=micro_batches, optimizer={"warmup": 0.0})
     toy.run(0, 2)
     update = toy.update(2)
-    batch = update.batches[-1]
-    batch.targets[SCORES][1] = value
-    row = int(batch.example_ids[batch.layout.slices[SCORES]][1])
+    batch = next(batch for batch in reversed(update.batches) if SCORES in batch.tasks)
+    batch.targets[SCORES][-1] = value
+    row = int(batch.example_ids[batch.layout.slices[SCORES]][-1])
     message = run_until_error(toy, update)
     assert f"loss of {SCORES}" in message
     assert "update 2" in message
