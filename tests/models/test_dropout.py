@@ -6,13 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from tiny_models import TASKS, make_store, mixed_batch, mixed_source, whole_plan
+from tiny_models import TASKS, make_store, mixed_batch, mixed_source, tiny_model, whole_plan
 from torch import Tensor, nn
 
 from mtl.data.batches import BatchSource, PackedBatch
 from mtl.models.dropout import (
     DropoutKey,
     KeyedDropout,
+    current_dropout,
     drop,
     drop_attention,
     dropout_context,
@@ -21,6 +22,7 @@ from mtl.models.dropout import (
     packed_token_keys,
     replace_dropout,
 )
+from mtl.models.load import wrap_model
 from mtl.random_streams import stream_key
 
 KEY = DropoutKey(seed=11, step=5)
@@ -241,3 +243,35 @@ def test_replacing_keeps_rates_and_names_sites_by_path() -> None:
     found = {module.site: module.p for module in model.modules() if isinstance(module, KeyedDropout)}
     assert found == {"1.0": 0.3, "2": 0.2}
     assert not [module for module in model.modules() if isinstance(module, nn.Dropout)]
+
+
+def test_replacing_keeps_the_mode() -> None:
+    for training in (True, False):
+        replaced = nn.Sequential(nn.Dropout(0.3)).train(training)
+        replace_dropout(replaced)
+        assert [module.training for module in replaced] == [training]
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        ("bert", {f"encoder.layer.{layer}.attention.self": 1 for layer in (0, 1)}),
+        ("modernbert", {f"layers.{layer}.attn": 1 for layer in (0, 1)}),
+        # One set of weights for both layers: one site, used twice.
+        ("albert", {"encoder.albert_layer_groups.0.albert_layers.0.attention": 2}),
+    ],
+)
+@pytest.mark.parametrize("batching", ["packed", "padded"])
+def test_attention_sites_are_module_paths(family: str, expected: dict[str, int], batching: str) -> None:
+    encoder = wrap_model(tiny_model(family), batching).train()
+    calls: dict[str, int] = {}
+
+    def record(*_: object) -> None:
+        context = current_dropout()
+        assert context is not None
+        calls.update(context.calls)
+
+    encoder.model.register_forward_hook(record)
+    encoder(mixed_batch(), KEY)
+    paths = {path for path, module in encoder.model.named_modules() if isinstance(module, KeyedDropout)}
+    assert {site: count for site, count in calls.items() if site not in paths} == expected
