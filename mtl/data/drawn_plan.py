@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class DrawnPlanner:
     """Plans updates from a sampler's draws; any step can be asked for, those near the last one cost no replay.
 
     The draw of a step depends on (seed, step) alone. Where each task's stream stands before a step follows from the
-    counts of the steps before it; the positions of the last few steps asked for are kept.
+    counts of the steps before it; the positions of the last few steps asked for are kept. Threads may share a planner.
     """
 
     seed: int
@@ -41,21 +42,24 @@ class DrawnPlanner:
     streams: Sequence[TaskStream]
     sampler: Sampler
     size: UpdateSize
-    _known: dict[int, IntArray] = field(default_factory=dict, init=False)
+    _known: dict[int, IntArray] = field(default_factory=dict, init=False, repr=False)
+    _lock: RLock = field(default_factory=RLock, init=False, repr=False)
 
     def cursors(self, step: int) -> IntArray:
         """Examples of each task (K,) used before ``step``; cheap for the last steps asked for and the next one."""
-        at = max((known for known in self._known if known <= step), default=0)
-        cursors = self._known.get(at, np.zeros(len(self.streams), dtype=np.int64))
-        while at < step:
-            cursors = cursors + self._counts(at, cursors)
-            at += 1
-            self._remember(at, cursors)
-        return cursors.copy()
+        with self._lock:
+            at = max((known for known in self._known if known <= step), default=0)
+            cursors = self._known.get(at, np.zeros(len(self.streams), dtype=np.int64))
+            while at < step:
+                cursors = cursors + self._counts(at, cursors)
+                at += 1
+                self._remember(at, cursors)
+            return cursors.copy()
 
     def seek(self, step: int, cursors: IntArray) -> None:
         """Continue from a saved position without replaying the steps before it."""
-        self._remember(step, cursors.astype(np.int64))
+        with self._lock:
+            self._remember(step, cursors.astype(np.int64))
 
     def _remember(self, step: int, cursors: IntArray) -> None:
         self._known[step] = cursors
@@ -68,7 +72,10 @@ class DrawnPlanner:
 
     def plan(self, step: int) -> UpdatePlan:
         """See ``UpdatePlanner``; the slots are ordered by task, each task's in the order of its stream."""
-        cursors = self.cursors(step)
+        with self._lock:
+            return self._plan(step, self.cursors(step))
+
+    def _plan(self, step: int, cursors: IntArray) -> UpdatePlan:
         counts = self._counts(step, cursors)
         tasks, rows, lengths = [], [], []
         for task in np.flatnonzero(counts).tolist():

@@ -1,5 +1,7 @@
 """Updates drawn by a sampler: shares of rows or tokens, any step at any time, each task's own order kept."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from planned_streams import SIZES, made_up_streams
@@ -129,3 +131,13 @@ def test_other_tasks_do_not_change_a_tasks_order() -> None:
 
 def test_seeds_differ() -> None:
     assert not _same(_planner(IN_ROWS).plan(0), _planner(IN_ROWS, seed=2).plan(0))
+
+
+def test_threads_may_share_a_planner() -> None:
+    expected = [_planner(IN_ROWS).cursors(step).tolist() for step in range(0, 200, 10)]
+    planner = _planner(IN_ROWS)
+    with ThreadPoolExecutor(4) as threads:
+        plans = threads.map(planner.plan, range(200))
+        cursors = threads.map(planner.cursors, list(range(0, 200, 10)) * 3)
+        assert [each.tolist() for each in cursors] == expected * 3
+        assert [plan.step for plan in plans] == list(range(200))

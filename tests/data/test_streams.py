@@ -1,6 +1,7 @@
 """A task's endless order: each row once an epoch, by seed, task and epoch alone."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,3 +36,10 @@ def test_epochs_tasks_and_seeds_have_orders_of_their_own() -> None:
 
 def test_the_mean_length() -> None:
     assert _stream(4).mean_length == 2.5
+
+
+def test_a_stream_too_long_to_be_kept_whole_has_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = np.arange(90, 250)
+    kept = _stream(100).chosen(places)
+    monkeypatch.setattr("mtl.data.streams._LARGEST_KEPT", 99)
+    assert np.array_equal(_stream(100).chosen(places), kept)
