@@ -39,6 +39,9 @@ class ScratchEncoder(EncoderSettings):
     attention_heads: int = Field(default=4, ge=1)
     feed_forward: int = Field(default=1024, ge=1)
     positions: int = Field(default=512, ge=8)
+    initial_spread: float | None = Field(default=None, gt=0)
+    """Standard deviation of the first weights; None is ``width ** -0.5``. BERT's 0.02 suits a width of 768: narrow
+    encoders start with attention so even that they learn little for hundreds of updates."""
 
 
 ENCODERS: dict[str, type[Settings]] = {"pretrained": PretrainedEncoder, "scratch": ScratchEncoder}

@@ -158,6 +158,7 @@ def _scratch(settings: ScratchEncoder, seed: int, vocabulary_size: int) -> Any:
         max_position_embeddings=settings.positions,
         hidden_dropout_prob=rate,
         attention_probs_dropout_prob=rate,
+        initializer_range=settings.initial_spread or settings.width**-0.5,
     )
     # Hugging Face draws from torch's global generator; it is put back as it was.
     with torch.random.fork_rng(devices=[]):
