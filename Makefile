@@ -47,4 +47,3 @@ unit: $(STAMP)
 
 quickstart: $(STAMP)
 	$(BIN)/mtl run quickstart out=runs/quickstart --overwrite
-	$(BIN)/mtl table runs/quickstart

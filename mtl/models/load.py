@@ -2,7 +2,8 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from mtl.models.dropout import replace_dropout
 from mtl.models.encoder import Encoder, PackedEncoder, PaddedEncoder
 from mtl.models.probe import probe_encoder
 from mtl.random_streams import stream_key
+from mtl.runtime.checkpoint_files import load_tensors
 
 logger = logging.getLogger("mtl")
 
@@ -63,10 +65,19 @@ def load_encoder(settings: EncoderSettings, seed: int, vocabulary_size: int) -> 
 
 
 def load_saved_encoder(directory: Path, batching: str) -> Encoder:
-    """The encoder that a checkpoint directory of this project holds, in Hugging Face's layout."""
-    model, _ = _from_directory(str(directory), {}, allowed_missing=("pooler",))
+    """An encoder of the architecture that a checkpoint directory of this project holds, and with its weights.
+
+    DataError names the tensors that are missing, left over or of another shape.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    # Built from the config and filled tensor by tensor: from_pretrained would invent what the file does not hold.
+    with torch.random.fork_rng(devices=[]):
+        config = AutoConfig.from_pretrained(directory)
+        model = AutoModel.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]
     if hasattr(model, "pooler"):
         model.pooler = None
+    load_exactly(model, load_tensors(directory, "model"), f"{directory} (encoder)")
     return wrap_model(model, batching)
 
 
@@ -120,7 +131,7 @@ def _from_directory(
             if hasattr(config, name):
                 setattr(config, name, value)
         # What the file lacks is drawn from torch's global generator, which is put back as it was.
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), _quiet_transformers():
             model, report = AutoModel.from_pretrained(
                 path,
                 config=config,
@@ -138,6 +149,22 @@ def _from_directory(
             f"{sorted(map(str, report['mismatched_keys']))[:5]}; the file is incomplete or belongs to another model"
         )
     return model, frozenset(report["missing_keys"])
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """Keep transformers from showing bars and a report of missing weights: what is missing is judged here."""
+    from transformers.utils import logging as transformers_logging
+
+    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
 
 
 def _scratch(settings: ScratchEncoder, seed: int, vocabulary_size: int) -> Any:
@@ -176,3 +203,15 @@ def _take_pooler(model: Any, missing: frozenset[str]) -> dict[str, Tensor] | Non
     if not isinstance(layer, nn.Linear) or any(name.startswith("pooler") for name in missing):
         return None
     return {name: tensor.detach().clone() for name, tensor in layer.state_dict().items()}
+
+
+def load_exactly(module: nn.Module, state: Mapping[str, Tensor], where: str) -> None:
+    """Fill every parameter and buffer of ``module`` from ``state``, by name and shape; DataError for any difference."""
+    expected = {name: tensor.shape for name, tensor in module.state_dict().items()}
+    found = {name: tensor.shape for name, tensor in state.items()}
+    if expected != found:
+        different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+        raise DataError(f"the weights in {where} do not fit the model; they differ in {different[:5]}")
+    with torch.no_grad():
+        for name, tensor in module.state_dict().items():
+            tensor.copy_(state[name])

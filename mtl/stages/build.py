@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from mtl.config.weighting import ConstantWeighting
 from mtl.data.batches import BatchSource
 from mtl.data.planner import Planner, make_planner
 from mtl.models.multitask import MultitaskModel
@@ -43,7 +44,9 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
         check_heads(unit.start, specs)
         load_weights(model, unit.start)
     model.to(context.device)
-    weighting = make_weighting(settings.weighting, specs, {s.task: s.size for s in streams}, planner.total)
+    # One task has nothing to be weighed against: a weight would only change the size of its gradient.
+    chosen = settings.weighting if len(specs) > 1 else ConstantWeighting()
+    weighting = make_weighting(chosen, specs, {s.task: s.size for s in streams}, planner.total)
     optimizer = Optimizer(model, settings.optimizer, unit.heads, planner.total, weighting.parameters())
     updater = Updater(
         model,

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from pydantic import JsonValue
 from torch import Tensor, nn
 
@@ -13,7 +12,7 @@ from mtl.config.encoder import HeadSettings
 from mtl.data.tokenizer import TextTokenizer
 from mtl.errors import DataError
 from mtl.models.heads import SequenceHead
-from mtl.models.load import LoadedEncoder
+from mtl.models.load import LoadedEncoder, load_exactly
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.checkpoint_files import load_document, load_tensors
 from mtl.tasks.spec import TaskSpec
@@ -60,13 +59,13 @@ def load_weights(model: MultitaskModel, directory: Path, *, heads: bool = True) 
 
     Raises DataError naming what is missing, left over or of another shape, or a head whose labels differ.
     """
-    _load_exactly(model.encoder.model, load_tensors(directory, "model"), f"{directory} (encoder)")
+    load_exactly(model.encoder.model, load_tensors(directory, "model"), f"{directory} (encoder)")
     if not heads:
         return
     saved = load_tensors(directory, "heads")
     for task in model.tasks:
         state = {name.removeprefix(f"{task}/"): tensor for name, tensor in saved.items() if name.startswith(f"{task}/")}
-        _load_exactly(model.head_module(task), state, f"{directory} (head of {task})")
+        load_exactly(model.head_module(task), state, f"{directory} (head of {task})")
 
 
 def check_heads(directory: Path, specs: Sequence[TaskSpec]) -> None:
@@ -78,14 +77,3 @@ def check_heads(directory: Path, specs: Sequence[TaskSpec]) -> None:
             raise DataError(f"{directory} has no head for {spec.name}; it has {sorted(document)}")
         if saved["kind"] != spec.kind or tuple(saved["labels"]) != spec.labels:
             raise DataError(f"the head of {spec.name} in {directory} was trained for labels {saved['labels']}")
-
-
-def _load_exactly(module: nn.Module, state: Mapping[str, Tensor], where: str) -> None:
-    expected = {name: tensor.shape for name, tensor in module.state_dict().items()}
-    found = {name: tensor.shape for name, tensor in state.items()}
-    if expected != found:
-        different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
-        raise DataError(f"the weights in {where} do not fit the model; they differ in {different[:5]}")
-    with torch.no_grad():
-        for name, tensor in module.state_dict().items():
-            tensor.copy_(state[name])
