@@ -169,7 +169,11 @@ def _record_environment(run: RunDirectory, described: RunEnvironment) -> RunEnvi
         return described
     if stored.arm_hash != described.arm_hash:
         changed = sorted(task for task in described.data if stored.data.get(task) != described.data[task])
-        what = f"the data of {', '.join(changed)}" if changed else "the encoder's weights"
+        what = "what the settings mean (it was another version of mtl)"
+        if changed:
+            what = f"the data of {', '.join(changed)}"
+        elif stored.encoder_sha256 != described.encoder_sha256:
+            what = "the encoder's weights"
         raise ConfigError(f"{what} changed since {run.path} was started; start a new run in another out=")
     return stored
 
