@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from mtl.config.run import StageSettings
 from mtl.data.drawn_plan import DrawnPlanner, UpdateSize
+from mtl.data.exact_block_plan import ExactBlockPlanner, blocks_of
 from mtl.data.exact_plan import ExactEpochPlanner
 from mtl.data.streams import TaskStream
 from mtl.errors import ConfigError
 from mtl.sampling.registry import make_sampler
 
-Planner = DrawnPlanner | ExactEpochPlanner
+Planner = DrawnPlanner | ExactEpochPlanner | ExactBlockPlanner
 
 
 def make_planner(
@@ -52,13 +53,17 @@ def whole_units(units: float) -> int:
     return math.ceil(round(units, 6))
 
 
-def _exact_planner(settings: StageSettings, seed: int, streams: Sequence[TaskStream]) -> ExactEpochPlanner:
+def _exact_planner(settings: StageSettings, seed: int, streams: Sequence[TaskStream]) -> Planner:
     training = settings.training
-    if training.rows_per_update is None or training.tasks_per_update != "any":
+    if training.rows_per_update is None or training.tasks_per_update not in ("any", 1):
         raise ConfigError(
-            "sampling.kind exact_epoch takes every example once, in updates of a fixed number of rows that mix tasks: "
-            "set training.rows_per_update, and training.tasks_per_update to any"
+            "sampling.kind exact_epoch takes every example once, in updates of a number of rows that mix tasks as they "
+            "come or hold one: set training.rows_per_update, and training.tasks_per_update to any or 1"
         )
+    if training.tasks_per_update == 1:
+        blocks = int(blocks_of(streams, training.rows_per_update).sum())
+        total = training.updates or whole_units((training.epochs or 0.0) * blocks)
+        return ExactBlockPlanner(seed, total, streams, training.rows_per_update)
     rows = sum(stream.size for stream in streams)
     total = updates_of(settings, rows)
     examples = total * training.rows_per_update if training.epochs is None else whole_units(training.epochs * rows)

@@ -66,7 +66,7 @@ def test_more_tasks_than_rows_in_an_update_are_refused() -> None:
         make_planner(_stage(updates=5, rows_per_update=4, tasks_per_update=5), 1, made_up_streams(), SIZES)
 
 
-@pytest.mark.parametrize("training", [{"tokens_per_update": 100}, {"rows_per_update": 8, "tasks_per_update": 1}])
-def test_exact_epochs_need_rows_and_mixed_updates(training: dict[str, object]) -> None:
+@pytest.mark.parametrize("training", [{"tokens_per_update": 100}, {"rows_per_update": 8, "tasks_per_update": 2}])
+def test_exact_epochs_need_rows_and_mixed_or_single_task_updates(training: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=r"set training\.rows_per_update, and training\.tasks_per_update to any"):
         make_planner(_stage(exact=True, epochs=1, **training), 1, made_up_streams(), SIZES)
