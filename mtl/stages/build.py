@@ -1,8 +1,11 @@
 """Putting a training together: its update plan, model, weighting, optimiser and the preparation of its batches."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import StageSettings
 from mtl.config.weighting import ConstantWeighting
 from mtl.data.batches import BatchSource
 from mtl.data.planner import Planner, make_planner
@@ -13,6 +16,7 @@ from mtl.stages.models import build_model, check_heads, load_weights
 from mtl.training.optimizer import Optimizer
 from mtl.training.prepared import Preparation
 from mtl.training.update import Updater
+from mtl.weighting.protocol import Weighting
 from mtl.weighting.registry import make_weighting
 
 _SNAPSHOTS = 10
@@ -35,18 +39,13 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
     settings, seed = unit.settings, context.config.seed
     data = [context.data[task] for task in unit.tasks]
     specs = [task.spec for task in data]
-    streams = [task.stream(seed, settings) for task in data]
-    sizes = {task.spec.name: task.sampler_size(settings, stream) for task, stream in zip(data, streams, strict=True)}
-    planner = make_planner(settings, seed, streams, sizes)
+    planner, weighting = _plan(context, unit.tasks, settings)
     model = build_model(context.loaded, specs, unit.heads, seed)
     if unit.start is not None:
         verify_checkpoint(unit.start)
         check_heads(unit.start, specs)
         load_weights(model, unit.start)
     model.to(context.device)
-    # One task has nothing to be weighed against: a weight would only change the size of its gradient.
-    chosen = settings.weighting if len(specs) > 1 else ConstantWeighting()
-    weighting = make_weighting(chosen, specs, {s.task: s.size for s in streams}, planner.total)
     optimizer = Optimizer(model, settings.optimizer, unit.heads, planner.total, weighting.parameters())
     updater = Updater(
         model,
@@ -65,6 +64,25 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
         pin=context.device.type == "cuda",
     )
     return Parts(planner, model, updater, optimizer, preparation, _evaluate_every(unit, planner.total))
+
+
+def check_plans(context: RunContext) -> None:
+    """Raise, before the first training, the ConfigError or DataError that planning any of them would raise."""
+    for stage in context.config.stages:
+        for task in [None] if stage == "joint" else context.data:
+            members = tuple(context.data) if task is None else (task,)
+            _plan(context, members, resolve_stage(context.config, stage, task))
+
+
+def _plan(context: RunContext, tasks: Sequence[str], settings: StageSettings) -> tuple[Planner, Weighting]:
+    data, seed = [context.data[task] for task in tasks], context.config.seed
+    streams = [task.stream(seed, settings) for task in data]
+    sizes = {task.spec.name: task.sampler_size(settings, stream) for task, stream in zip(data, streams, strict=True)}
+    planner = make_planner(settings, seed, streams, sizes)
+    # One task has nothing to be weighed against: a weight would only change the size of its gradient.
+    weighting = settings.weighting if len(data) > 1 else ConstantWeighting()
+    rows = {stream.task: stream.size for stream in streams}
+    return planner, make_weighting(weighting, [task.spec for task in data], rows, planner.total)
 
 
 def _evaluate_every(unit: Unit, total: int) -> int | None:

@@ -19,6 +19,7 @@ from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status
 from mtl.rundir import RunDirectory, prepare_run_directory
 from mtl.runtime.lock import RunLock
 from mtl.runtime.signals import StopSignals
+from mtl.stages.build import check_plans
 from mtl.stages.checks import check_config
 from mtl.stages.context import RunContext, Unit
 from mtl.stages.datasets import load_task_data
@@ -49,6 +50,7 @@ def run_pipeline(config: RunConfig, *, resume: bool = False, overwrite: bool = F
         hardware = start_hardware(config, read_environment(run.environment) if resume else None)
         try:
             context = _load(config, names, hardware, signals)
+            check_plans(context)
         except StoppedError:
             if not resume:
                 _begin(run, config, overwrite=overwrite)  # So that --resume finds a run to start.

@@ -1,0 +1,66 @@
+"""Configs that cannot be carried out are refused before anything is read or written."""
+
+from pathlib import Path
+
+import pytest
+
+from mtl.cli import main
+from mtl.config.load import load_config
+from mtl.errors import ConfigError
+from mtl.stages.checks import check_config
+from mtl.tasks.registry import expand
+
+TASKS = "tasks=[mini/entail2,mini/similarity]"
+
+FAULTS = {
+    "finetune without joint": (["stages=[finetune]"], "joint comes before it"),
+    "finetune before joint": (["stages=[finetune,joint]"], "joint comes before it"),
+    "finetune after single only": (["stages=[single,finetune]"], "joint comes before it"),
+    "override of a task that is not trained": (["task_overrides={mini/entail3: {head: {dropout: 0}}}"], "mini/entail3"),
+    "joint override beyond the head": (
+        ["stages=[joint]", "task_overrides={mini/entail2: {optimizer: {learning_rate: 1e-3}}}"],
+        "only a task's head applies",
+    ),
+    "limit of a task that is not trained": (["data.max_train_rows={mini/answerable: 5}"], "mini/answerable"),
+    "too few positions": (["data.max_length=65"], r"encoder\.positions only 64"),
+    "tasks that cancel out": (["tasks=[mini,-mini]"], "names no task"),
+    "another precision in one stage": (["joint.training.precision=bf16"], "a run has one"),
+    "another device for one task": (
+        ["task_overrides={mini/entail2: {training: {device: cuda}}}", "training.device=cpu"],
+        "a run has one",
+    ),
+    "another head in fine-tuning": (["finetune.head.pooling=mean"], r"set head\.pooling alike"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_config_errors(fault: str) -> None:
+    overrides, message = FAULTS[fault]
+    config = load_config("quickstart", [TASKS, *overrides])
+    with pytest.raises(ConfigError, match=message):
+        check_config(config, expand(config.tasks))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_command_line_answers_with_2_and_writes_nothing(
+    fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "quickstart", TASKS, f"out={tmp_path / 'run'}", *FAULTS[fault][0]]) == 2
+    assert capsys.readouterr().err.startswith("mtl run: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["stages=[joint,finetune]", "task_overrides={mini/entail2: {training: {rows_per_update: 4}}}"],
+        ["stages=[joint]", "task_overrides={mini/entail2: {head: {pooling: mean}}}"],
+        ["stages=[joint,finetune]", "task_overrides={mini/entail2: {head: {pooling: mean}}}"],
+        ["stages=[joint]", "finetune.head.pooling=mean"],
+        ["data.max_train_rows={mini/entail2: 5}", "data.max_length=64"],
+        ["training.precision=bf16", "joint.training.updates=7"],
+    ],
+)
+def test_what_can_be_carried_out_is_let_through(overrides: list[str]) -> None:
+    config = load_config("quickstart", [TASKS, *overrides])
+    check_config(config, expand(config.tasks))
