@@ -1,8 +1,8 @@
 """An update ready to be run: its batches, and the numbers of the whole update that losses are normalised by."""
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,36 +53,15 @@ def prefetched(
     preparation: Preparation, planner: UpdatePlanner, start: int, depth: int = 2
 ) -> Iterator[PreparedUpdate]:
     """Updates ``start`` to the end, prepared on a thread up to ``depth`` ahead; an error there is raised here."""
-    ready: queue.Queue[PreparedUpdate | BaseException | None] = queue.Queue(maxsize=depth)
-    abandoned = threading.Event()
-
-    def put(item: PreparedUpdate | BaseException | None) -> bool:
-        while not abandoned.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
-        try:
-            for step in range(start, planner.total):
-                if not put(preparation.prepare(planner, step)):
-                    return
-            put(None)
-        except BaseException as error:
-            # It is raised where the updates are used; raised here as well, it would print a traceback of its own.
-            put(error)
-
-    # A daemon, so that a run that leaves at once does not wait for it.
-    thread = threading.Thread(target=work, name="prefetch", daemon=True)
-    thread.start()
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prefetch")
+    waiting: deque[Future[PreparedUpdate]] = deque()
     try:
-        while (item := ready.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+        for step in range(start, planner.total):
+            waiting.append(executor.submit(preparation.prepare, planner, step))
+            if len(waiting) > depth:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:
-        abandoned.set()
-        thread.join()
+        # Whoever stops early, or after an error, waits for the update being prepared and for no other.
+        executor.shutdown(cancel_futures=True)

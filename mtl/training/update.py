@@ -145,7 +145,9 @@ class Updater:
         if self._combine == "share":
             return weights * self._to_device(update.shares)
         here = torch.where(self._to_device(update.counts) > 0, weights, 0.0)
-        return here / here.sum()
+        total = here.sum()
+        # An update whose tasks all have weight 0 has nothing to learn; it is no division by zero.
+        return here / torch.where(total == 0.0, 1.0, total)
 
     def _learn_weights(self, update: PreparedUpdate, weights: Tensor, losses: Tensor) -> None:
         """Gradients of the weighting's own parameters, the tasks' losses taken as given."""

@@ -1,5 +1,7 @@
 """One update: whole or in micro-batches, with heads absent, with numbers that are not finite, combined as asked."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 import torch
@@ -21,6 +23,8 @@ from tests.training.toy_training import (
     toy_training,
     with_counts,
 )
+
+Combine = Literal["share", "equal"]
 
 
 def plain_gradients(toy: Toy, update: PreparedUpdate, task: str) -> dict[str, Tensor]:
@@ -67,10 +71,10 @@ def test_update_is_the_same_every_time() -> None:
 
 @pytest.mark.parametrize("combine", ["share", "equal"])
 @pytest.mark.parametrize("micro_batches", [1, 3])
-def test_coefficients_are_those_of_the_formula(combine: str, micro_batches: int) -> None:
+def test_coefficients_are_those_of_the_formula(combine: Combine, micro_batches: int) -> None:
     weights = np.array([2.0, 0.5, 3.0])
     toy = toy_training(
-        combine=combine,  # type: ignore[arg-type]
+        combine=combine,
         micro_batches=micro_batches,
         weighting=ConstantWeights(weights),
         optimizer={"clip_norm": None},
@@ -87,8 +91,8 @@ def test_coefficients_are_those_of_the_formula(combine: str, micro_batches: int)
 
 
 @pytest.mark.parametrize("combine", ["share", "equal"])
-def test_absent_task_is_masked_and_not_a_zero_loss(combine: str) -> None:
-    toy = toy_training(combine=combine, rows=3, weighting=ConstantWeights([2.0, 1.0, float("nan")]))  # type: ignore[arg-type]
+def test_absent_task_is_masked_and_not_a_zero_loss(combine: Combine) -> None:
+    toy = toy_training(combine=combine, rows=3, weighting=ConstantWeights([2.0, 1.0, float("nan")]))
     update = with_counts(toy, PAIRS, THREE)
     expected = np.array([2.0, 1.0]) * (update.counts[:2] / 3 if combine == "share" else 1 / 3)
     parts = [plain_gradients(toy, update, task) for task in (PAIRS, THREE)]
@@ -100,6 +104,15 @@ def test_absent_task_is_masked_and_not_a_zero_loss(combine: str) -> None:
     name = "encoder/encoder.layer.0.output.dense.weight"
     wanted = expected[0] * parts[0][name] + expected[1] * parts[1][name]
     torch.testing.assert_close(toy.gradients()[name], wanted, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("combine", ["share", "equal"])
+def test_update_of_tasks_without_weight_has_no_gradient(combine: Combine) -> None:
+    toy = toy_training(combine=combine, rows=3, weighting=ConstantWeights([0.0, 1.0, 1.0]))
+    result = toy.updater.run(with_counts(toy, PAIRS))
+    assert float(result.not_finite) == 0.0
+    assert torch.isfinite(result.losses[0])
+    assert all(not gradient.any() for gradient in toy.gradients().values())
 
 
 def test_absent_heads_take_no_step_and_go_on_afterwards() -> None:

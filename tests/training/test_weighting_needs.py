@@ -91,7 +91,7 @@ def encoder_part(gradients: Mapping[str, Tensor]) -> Tensor:
 
 
 def as_vector(losses: Mapping[str, Tensor]) -> Tensor:
-    return torch.tensor([float(losses[task]) if task in losses else float("nan") for task in TASKS])
+    return torch.tensor([losses[task].item() if task in losses else float("nan") for task in TASKS])
 
 
 def test_nothing_is_given_to_a_weighting_that_needs_nothing() -> None:
