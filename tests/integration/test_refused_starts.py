@@ -26,7 +26,7 @@ MISSING = {
 
 @pytest.mark.parametrize("missing", MISSING)
 def test_a_missing_part_leaves_no_directory(missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "quickstart", *settings(tmp_path / "run", *MISSING[missing])]) == 3
+    assert main(["run", *settings(tmp_path / "run", *MISSING[missing])]) == 3
     assert "nowhere" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

@@ -22,7 +22,7 @@ OVERRIDES = ("stages=[joint]", "training.updates=150", "checkpoint.every=3", "ev
 @contextmanager
 def started(out: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
     """``mtl run`` in a process of its own, which is gone at the end."""
-    command = [sys.executable, "-m", "mtl", "run", "quickstart", *settings(out, *OVERRIDES), *flags]
+    command = [sys.executable, "-m", "mtl", "run", *settings(out, *OVERRIDES), *flags]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         try:
             yield process

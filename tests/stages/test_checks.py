@@ -10,7 +10,13 @@ from mtl.errors import ConfigError
 from mtl.stages.checks import check_config
 from mtl.tasks.registry import expand
 
-TASKS = "tasks=[mini/entail2,mini/similarity]"
+BASE = [
+    "tasks=[mini/entail2,mini/similarity]",
+    "encoder.kind=scratch",
+    "encoder.tokenizer=mini",
+    "encoder.positions=64",
+    "data.max_length=64",
+]
 
 FAULTS = {
     "finetune without joint": (["stages=[finetune]"], "joint comes before it"),
@@ -36,7 +42,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_config_errors(fault: str) -> None:
     overrides, message = FAULTS[fault]
-    config = load_config("quickstart", [TASKS, *overrides])
+    config = load_config([], [*BASE, *overrides])
     with pytest.raises(ConfigError, match=message):
         check_config(config, expand(config.tasks))
 
@@ -45,7 +51,7 @@ def test_faults_are_config_errors(fault: str) -> None:
 def test_the_command_line_answers_with_2_and_writes_nothing(
     fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", "quickstart", TASKS, f"out={tmp_path / 'run'}", *FAULTS[fault][0]]) == 2
+    assert main(["run", *BASE, f"out={tmp_path / 'run'}", *FAULTS[fault][0]]) == 2
     assert capsys.readouterr().err.startswith("mtl run: ")
     assert list(tmp_path.iterdir()) == []
 
@@ -62,5 +68,5 @@ def test_the_command_line_answers_with_2_and_writes_nothing(
     ],
 )
 def test_what_can_be_carried_out_is_let_through(overrides: list[str]) -> None:
-    config = load_config("quickstart", [TASKS, *overrides])
+    config = load_config([], [*BASE, *overrides])
     check_config(config, expand(config.tasks))
