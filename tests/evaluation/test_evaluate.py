@@ -119,11 +119,11 @@ def test_mode_is_restored_when_a_check_ends_the_evaluation() -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_training_goes_on_after_an_evaluation_as_without_it(precision: Literal["fp32", "bf16"]) -> None:
-    """Copies of the weights that autocast made without gradients would freeze the encoder, silently."""
+    """Copies of the weights that autocast keeps would be without gradients, or those from before a step."""
     plain, interrupted = (toy_training(precision=precision, dropout=0.1, optimizer={"warmup": 0.0}) for _ in range(2))
+    plain.run(0, 4)
     # The caller's own region around all of it is the worst case: such copies live until the outermost region ends.
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
-        plain.run(0, 4)
         interrupted.run(0, 2)
         for task in TASKS:
             evaluator(40, precision).predict(interrupted.model, toy_spec(task), toy_store(task))

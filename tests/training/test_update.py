@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mtl.errors import NonFiniteError
 from mtl.models.dropout import DropoutKey
+from mtl.models.load import wrap_model
 from mtl.training.loop import run_updates
 from mtl.training.optimizer import named_parameters
 from mtl.training.prepared import PreparedUpdate
@@ -20,6 +21,8 @@ from tests.training.toy_training import (
     THREE,
     Toy,
     relative_difference,
+    toy_bert,
+    toy_model,
     toy_training,
     with_counts,
 )
@@ -60,6 +63,12 @@ def test_accumulated_updates_equal_whole_ones(
         # A key's bias shifts all scores of a query alike, so its gradient is rounding noise that Adam blows up.
         limit = 1e-3 if name.endswith("key.bias") else 1e-5
         assert relative_difference(weight, weights[name]) < limit, name
+
+
+def test_padded_updates_equal_packed_ones(whole_run: tuple[list[Tensor], dict[str, Tensor]]) -> None:
+    toy = toy_training(model=toy_model(dropout=0.1, encoder=wrap_model(toy_bert(0.1), "padded")))
+    for result, expected in zip(toy.run(0, 20), whole_run[0], strict=False):
+        torch.testing.assert_close(result.losses, expected, rtol=1e-5, atol=0.0, equal_nan=True)
 
 
 def test_update_is_the_same_every_time() -> None:
