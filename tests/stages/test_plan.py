@@ -10,22 +10,25 @@ from mtl.data.planner import make_planner
 from mtl.data.streams import TaskStream
 from mtl.errors import ConfigError, DataError
 from mtl.stages.plan import ModelPlan, plan_run
+from mtl.tasks.registry import get
 
-MINI = "tasks=[mini/entail2,mini/similarity,mini/acceptability]"
+NAMES = ("mini/entail2", "mini/similarity", "mini/acceptability")
+# The sizes of the generated tasks may change: what is expected is computed from them.
+SMALL, MIDDLE, LARGE = ROWS = [get(name).splits["train"].official_rows or 0 for name in NAMES]
 
 
 def config_of(*overrides: str) -> RunConfig:
-    return load_config("quickstart", [MINI, *overrides])
+    return load_config([], [f"tasks=[{','.join(NAMES)}]", "encoder.kind=scratch", *overrides])
 
 
 def joint_of(*overrides: str) -> ModelPlan:
-    """The joint model of three generated tasks, of 160, 800 and 1,000 rows."""
+    """The joint model of three generated tasks, the first with the fewest rows."""
     return plan_run(config_of("stages=[joint]", *overrides)).stages[0].models[0]
 
 
 def test_updates_are_the_epochs_over_all_rows() -> None:
     model = joint_of("training.epochs=2", "training.rows_per_update=32")
-    assert model.updates == math.ceil(2 * 1960 / 32)
+    assert model.updates == math.ceil(2 * sum(ROWS) / 32)
     assert joint_of("training.updates=7").updates == 7
 
 
@@ -33,23 +36,21 @@ def test_what_each_task_is_expected_to_get_adds_up() -> None:
     model = joint_of("training.updates=10", "sampling.temperature=2")
     examples = [task.expected_examples or 0 for task in model.tasks]
     assert sum(examples) == pytest.approx(320)
-    assert [task.share for task in model.tasks] == pytest.approx(
-        np.sqrt([160, 800, 1000]) / np.sqrt([160, 800, 1000]).sum()
-    )
+    assert [task.share for task in model.tasks] == pytest.approx(np.sqrt(ROWS) / np.sqrt(ROWS).sum())
     for task, expected in zip(model.tasks, examples, strict=True):
         assert task.expected_epochs == pytest.approx(expected / task.rows)
 
 
 def test_a_cap_comes_before_the_root_and_is_shown() -> None:
-    model = joint_of("sampling.cap=640", "sampling.temperature=2")
-    assert [task.counts_as for task in model.tasks] == [160, 640, 640]
+    model = joint_of(f"sampling.cap={4 * SMALL}", "sampling.temperature=2")
+    assert [task.counts_as for task in model.tasks] == [SMALL, 4 * SMALL, 4 * SMALL]
     assert [task.share for task in model.tasks] == pytest.approx([0.2, 0.4, 0.4])
 
 
 def test_a_schedule_shows_both_ends_and_the_mean() -> None:
     model = joint_of("training.updates=50", "sampling.schedule={kind: linear, end: 0}")
     small = model.tasks[0]
-    assert small.probability == pytest.approx(160 / 1960)
+    assert small.probability == pytest.approx(SMALL / sum(ROWS))
     assert small.probability_end == pytest.approx(1 / 3)
     assert small.probability < small.share < small.probability_end
     assert small.expected_examples == pytest.approx(small.share * 50 * 32)
@@ -66,7 +67,7 @@ def test_expected_examples_are_what_planned_updates_hold_on_average() -> None:
 
 def test_exact_epochs_take_every_row_once_an_epoch() -> None:
     model = joint_of("sampling.kind=exact_epoch", "training.epochs=2")
-    assert [task.expected_examples for task in model.tasks] == pytest.approx([320, 1600, 2000])
+    assert [task.expected_examples for task in model.tasks] == pytest.approx([2 * rows for rows in ROWS])
     assert [task.expected_epochs for task in model.tasks] == pytest.approx([2, 2, 2])
 
 
@@ -95,15 +96,15 @@ def test_single_and_fine_tuned_models_stand_alone_with_their_own_settings() -> N
     single, _, finetune = plan.stages
     assert [model.task for model in single.models] == list(plan.tasks)
     assert single.models[0].changes == {"training.epochs": 10.0}
-    assert single.models[0].updates == 1600 / 32
+    assert single.models[0].updates == math.ceil(10 * SMALL / 32)
     assert single.models[1].changes == {}
-    assert finetune.models[1].updates == 800 / 32
+    assert finetune.models[1].updates == math.ceil(MIDDLE / 32)
     assert [task.share for model in single.models for task in model.tasks] == [1.0] * 3
 
 
 def test_a_limit_and_a_holdout_leave_fewer_rows() -> None:
-    rows = [task.rows for task in joint_of("data.max_train_rows=500", "selection.on=holdout").tasks]
-    assert rows == [144, 500, 500]
+    rows = [task.rows for task in joint_of(f"data.max_train_rows={SMALL}", "selection.on=holdout").tasks]
+    assert rows == [SMALL - SMALL // 10, SMALL, SMALL]
     stage = plan_run(config_of("stages=[joint]", "selection.on=holdout")).stages[0]
     assert any("holdout" in note for note in stage.notes)
     with pytest.raises(DataError, match="no row left"):
