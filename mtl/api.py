@@ -11,7 +11,9 @@ from mtl.tasks.registry import register_task
 
 if TYPE_CHECKING:
     import pandas
+    from torch import nn
 
+    from mtl.config.encoder import HeadSettings
     from mtl.config.sampling import SamplingSettings
     from mtl.config.weighting import WeightingSettings
     from mtl.sampling.samplers import Sampler
@@ -24,6 +26,7 @@ __all__ = [
     "evaluate",
     "load_config",
     "plan",
+    "register_head",
     "register_sampler",
     "register_task",
     "register_weighting",
@@ -102,6 +105,19 @@ def register_sampler(
     from mtl.sampling.registry import register_sampler as register_factory
 
     register_sampling(name, settings)
+    register_factory(name, factory)
+
+
+def register_head(
+    name: str,
+    settings: "type[HeadSettings]",
+    factory: "Callable[[TaskSpec, int, Any], nn.Module]",
+) -> None:
+    """Make ``head.kind: <name>`` valid and mean ``factory(spec, width, settings)``, an ``mtl.models.heads.Head``."""
+    from mtl.config.registry import register_head as register_settings
+    from mtl.models.head_registry import register_head as register_factory
+
+    register_settings(name, settings)
     register_factory(name, factory)
 
 

@@ -49,8 +49,19 @@ AnyEncoder = Annotated[EncoderSettings, OneOf(ENCODERS)]
 
 
 class HeadSettings(Settings):
-    """A task's head: pooling of the encoder's output, dropout, and a learning rate of its own where one is set."""
+    """What every head's settings have: a learning rate of its own where one is set, else the encoder's."""
 
+    kind: str
+    learning_rate: float | None = Field(default=None, gt=0)
+
+
+class SequenceHeadSettings(HeadSettings):
+    """One vector a sequence, pooled from the encoder's output, then dropout and one linear layer."""
+
+    kind: Literal["sequence"] = "sequence"
     pooling: Literal["first_dense", "first", "mean"] = "first_dense"
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    learning_rate: float | None = Field(default=None, gt=0)
+
+
+HEADS: dict[str, type[Settings]] = {"sequence": SequenceHeadSettings}
+AnyHead = Annotated[HeadSettings, OneOf(HEADS)]

@@ -6,7 +6,7 @@ from typing import Any
 from mtl.config.training import ALTERNATIVES
 
 # Fields whose settings come in kinds, for which `sampling: uniform` is short for `sampling: {kind: uniform}`.
-FIELDS_WITH_KINDS = frozenset({"sampling", "schedule", "weighting", "encoder"})
+FIELDS_WITH_KINDS = frozenset({"sampling", "schedule", "weighting", "encoder", "head"})
 
 
 def merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, get_args, get_origin
 
-from mtl.config.encoder import ENCODERS, EncoderSettings
+from mtl.config.encoder import ENCODERS, HEADS, EncoderSettings, HeadSettings
 from mtl.config.run import rebuild_models
 from mtl.config.sampling import SAMPLINGS, SCHEDULES, SamplingSettings
 from mtl.config.settings import Settings
@@ -28,6 +28,11 @@ def register_weighting(kind: str, settings: type[WeightingSettings]) -> None:
 def register_encoder(kind: str, settings: type[EncoderSettings]) -> None:
     """Make ``encoder.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
     _register(ENCODERS, kind, settings, EncoderSettings)
+
+
+def register_head(kind: str, settings: type[HeadSettings]) -> None:
+    """Make ``head.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
+    _register(HEADS, kind, settings, HeadSettings)
 
 
 def _register(registry: dict[str, type[Settings]], kind: str, settings: Any, base: type[Settings]) -> None:

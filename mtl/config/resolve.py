@@ -20,8 +20,9 @@ def resolve_stage(config: RunConfig, stage: Stage, task: str | None) -> StageSet
 
 def resolve_head(config: RunConfig, stage: Stage, task: str) -> HeadSettings:
     """The head of ``task`` in ``stage``, joint or not: base, then the stage's block, then the task's override."""
-    head = resolve_stage(config, stage, None).head.model_dump()
-    return HeadSettings.model_validate(merge(head, _override(config, task).get("head", {})))
+    own = {"head": head} if (head := _override(config, task).get("head")) is not None else {}
+    document = merge(base_document(config), getattr(config, stage))
+    return StageSettings.model_validate(merge(document, own)).head
 
 
 def base_document(config: RunConfig) -> dict[str, Any]:

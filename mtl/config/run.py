@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from mtl.config.encoder import ENCODERS, AnyEncoder, HeadSettings, PretrainedEncoder
+from mtl.config.encoder import ENCODERS, HEADS, AnyEncoder, AnyHead, PretrainedEncoder, SequenceHeadSettings
 from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
 from mtl.config.settings import Settings, execution
 from mtl.config.training import EvaluationSettings, OptimizerSettings, SelectionSettings, TrainingSettings
@@ -40,7 +40,7 @@ class CheckpointSettings(Settings):
 class StageSettings(Settings):
     """All that a stage block or a task override may set, resolved for one trained model."""
 
-    head: HeadSettings = HeadSettings()
+    head: AnyHead = SequenceHeadSettings()
     sampling: AnySampling = TemperatureSampling()
     weighting: AnyWeighting = ConstantWeighting()
     training: TrainingSettings = TrainingSettings(epochs=3, rows_per_update=32)
@@ -79,7 +79,7 @@ class RunConfig(StageSettings):
 def rebuild_models() -> None:
     """Make the models know kinds that were registered after this module was imported."""
     # Innermost first: samplers hold schedules, and a model takes over the schemas that its parts have by then.
-    for settings in (*SAMPLINGS.values(), *WEIGHTINGS.values(), *ENCODERS.values()):
+    for settings in (*SAMPLINGS.values(), *WEIGHTINGS.values(), *ENCODERS.values(), *HEADS.values()):
         settings.model_rebuild(force=True)
     StageSettings.model_rebuild(force=True)
     RunConfig.model_rebuild(force=True)

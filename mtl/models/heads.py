@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mtl.config.encoder import HeadSettings
+from mtl.config.encoder import SequenceHeadSettings
 from mtl.data.batches import PackedBatch
 from mtl.models import ops
 from mtl.models.dropout import DropoutKey, drop, example_keys
@@ -27,6 +27,10 @@ class Head(Protocol):
         """The task's outputs for its examples in the batch, first dimension B_t."""
         ...
 
+    def initialise(self, seed: int, pooler: dict[str, Tensor] | None) -> None:
+        """Set the first weights from a stream of (seed, task); ``pooler`` is the encoder's trained one, if any."""
+        ...
+
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """One fp32 loss an example (B_t,)."""
         ...
@@ -39,7 +43,7 @@ class SequenceHead(nn.Module):
     ``mean`` the mean over the sequence's tokens.
     """
 
-    def __init__(self, spec: TaskSpec, width: int, settings: HeadSettings) -> None:
+    def __init__(self, spec: TaskSpec, width: int, settings: SequenceHeadSettings) -> None:
         super().__init__()
         self.task = spec.name
         self.regression = spec.kind == "regression"

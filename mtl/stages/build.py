@@ -11,7 +11,8 @@ from mtl.data.batches import BatchSource
 from mtl.data.planner import Planner, make_planner
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.checkpoint_files import verify_checkpoint
-from mtl.stages.context import RunContext, Unit
+from mtl.runtime.precision import Precision
+from mtl.stages.context import RunContext, Unit, stage_precision
 from mtl.stages.models import build_model, check_heads, load_weights
 from mtl.training.optimizer import Optimizer
 from mtl.training.prepared import Preparation
@@ -32,6 +33,7 @@ class Parts:
     optimizer: Optimizer
     preparation: Preparation
     evaluate_every: int | None
+    precision: Precision
 
 
 def build_parts(context: RunContext, unit: Unit) -> Parts:
@@ -46,13 +48,16 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
         check_heads(unit.start, specs)
         load_weights(model, unit.start)
     model.to(context.device)
+    for parameter in weighting.parameters():
+        parameter.data = parameter.data.to(context.device)
     optimizer = Optimizer(model, settings.optimizer, unit.heads, planner.total, weighting.parameters())
+    precision = stage_precision(context.config, settings, context.precision, context.device)
     updater = Updater(
         model,
         optimizer,
         weighting,
         combine=settings.training.combine,
-        precision=context.precision,
+        precision=precision,
         device=context.device,
         seed=seed,
     )
@@ -63,7 +68,7 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
         settings.training.tokens_per_micro_batch,
         pin=context.device.type == "cuda",
     )
-    return Parts(planner, model, updater, optimizer, preparation, _evaluate_every(unit, planner.total))
+    return Parts(planner, model, updater, optimizer, preparation, _evaluate_every(unit, planner.total), precision)
 
 
 def check_plans(context: RunContext) -> None:

@@ -44,20 +44,23 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
                     f"task_overrides.{task} sets {', '.join(beyond)}, but in a joint stage only a task's head applies"
                 )
     for task in tasks if "finetune" in config.stages else ():
-        joint, finetune = (resolve_head(config, stage, task).pooling for stage in ("joint", "finetune"))
+        joint, finetune = (
+            resolve_head(config, stage, task).model_dump(exclude={"dropout", "learning_rate"})
+            for stage in ("joint", "finetune")
+        )
         if joint != finetune:
             raise ConfigError(
-                f"the head of {task} has pooling {joint} in the joint stage and {finetune} in finetune, which goes on "
-                "with it: set head.pooling alike in both"
+                f"the head of {task} is {joint} in the joint stage and {finetune} in finetune, which goes on with it: "
+                "set head alike in both"
             )
 
 
 def _check_hardware(config: RunConfig, tasks: Sequence[str]) -> None:
-    """A run has one device, precision and number of threads for all of its stages."""
+    """A run has one device and number of threads for all of its stages."""
     for stage in config.stages:
         for task in [None] if stage == "joint" else tasks:
             training = resolve_stage(config, stage, task).training
-            for name in ("device", "precision", "threads"):
+            for name in ("device", "threads"):
                 here, whole = getattr(training, name), getattr(config.training, name)
                 if here != whole:
                     raise ConfigError(

@@ -12,7 +12,7 @@ from mtl.data.tokenizer import TextTokenizer
 from mtl.models.load import LoadedEncoder
 from mtl.records import CostRecord
 from mtl.rundir import StageDirectory
-from mtl.runtime.precision import Precision
+from mtl.runtime.precision import Precision, choose_precision
 from mtl.runtime.signals import StopSignals
 from mtl.stages.datasets import TaskData
 
@@ -28,6 +28,12 @@ class RunContext:
     device: torch.device
     precision: Precision
     signals: StopSignals
+
+
+def stage_precision(config: RunConfig, settings: StageSettings, whole: Precision, device: torch.device) -> Precision:
+    """The precision of a stage: the run's, as resolved at its start, unless the stage's block asks for another."""
+    asked = settings.training.precision
+    return whole if asked == config.training.precision else choose_precision(asked, device).name
 
 
 @dataclass(frozen=True)

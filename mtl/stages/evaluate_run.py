@@ -12,13 +12,14 @@ from mtl.data.build_store import load_store
 from mtl.data.tokenizer import tokenizer_from_path
 from mtl.errors import ConfigError, DataError
 from mtl.evaluation.evaluate import Evaluator, score_predictions
-from mtl.models.heads import SequenceHead
+from mtl.models.head_registry import make_head
 from mtl.models.load import load_saved_encoder
 from mtl.models.multitask import MultitaskModel
 from mtl.records import SplitRecord
 from mtl.rundir import RunDirectory
 from mtl.runtime.checkpoint_files import verify_checkpoint
 from mtl.runtime.signals import StopSignals
+from mtl.stages.context import stage_precision
 from mtl.stages.environment import read_environment, start_hardware
 from mtl.stages.models import check_heads, load_weights
 from mtl.stages.training_files import selected_weights
@@ -52,7 +53,7 @@ def evaluate_run(
             model = _load(config, stage, spec, directory).to(hardware.device)
             evaluator = Evaluator(
                 settings.evaluation.tokens_per_batch,
-                hardware.precision,
+                stage_precision(config, settings, hardware.precision, hardware.device),
                 hardware.device,
                 check=signals.raise_if_requested,
             )
@@ -65,7 +66,7 @@ def _load(config: RunConfig, stage: Stage, spec: TaskSpec, directory: Path) -> M
     verify_checkpoint(directory)
     check_heads(directory, [spec])
     encoder = load_saved_encoder(directory, config.encoder.batching)
-    head = SequenceHead(spec, encoder.width, resolve_head(config, stage, spec.name))
+    head = make_head(spec, encoder.width, resolve_head(config, stage, spec.name))
     model = MultitaskModel(encoder, {spec.name: head})
     load_weights(model, directory)
     return model

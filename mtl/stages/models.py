@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import JsonValue
 from torch import Tensor, nn
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from mtl.config.encoder import HeadSettings
 from mtl.data.tokenizer import TextTokenizer
 from mtl.errors import DataError
-from mtl.models.heads import SequenceHead
+from mtl.models.head_registry import make_head
+from mtl.models.heads import Head
 from mtl.models.load import LoadedEncoder, load_exactly
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.checkpoint_files import load_document, load_tensors
@@ -24,9 +25,8 @@ def build_model(
     """A new model on a copy of the encoder, each head from its own random stream."""
     modules: dict[str, nn.Module] = {}
     for spec in specs:
-        head = SequenceHead(spec, loaded.encoder.width, heads[spec.name])
-        head.initialise(seed, loaded.pooler)
-        modules[spec.name] = head
+        modules[spec.name] = make_head(spec, loaded.encoder.width, heads[spec.name])
+        cast("Head", modules[spec.name]).initialise(seed, loaded.pooler)
     return MultitaskModel(copy.deepcopy(loaded.encoder), modules)
 
 

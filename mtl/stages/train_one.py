@@ -14,7 +14,7 @@ from mtl.stages.scoring import score_dev, score_snapshot
 from mtl.stages.suites import suite_records
 from mtl.stages.training_files import TrainingFiles
 from mtl.training.flops import FlopCounter
-from mtl.training.loop import run_updates
+from mtl.training.loop import check_finite, run_updates
 from mtl.training.prepared import prefetched
 from mtl.training.progress import Progress
 from mtl.training.selection import Selection
@@ -59,7 +59,7 @@ class _Training:
         self.progress = Progress(unit.title, self.totals.updates, self.parts.planner.total)
         self.evaluator = Evaluator(
             unit.settings.evaluation.tokens_per_batch,
-            context.precision,
+            self.parts.precision,
             context.device,
             check=context.signals.raise_if_requested,
         )
@@ -118,9 +118,11 @@ class _Training:
         due = every is not None and (step % every == 0 if last else step % every == 0 or step == total)
         ended = due and not (last and step == total) and self._evaluate_or_save()
         if self.context.signals.requested is not None:
+            check_finite(result)
             self.files.save_step(log_bytes=self.log.length, evaluation_due=False)
             self.context.signals.raise_if_requested()
         if config.checkpoint.every is not None and step % config.checkpoint.every == 0 and step < total and not ended:
+            check_finite(result)
             self.files.save_step(log_bytes=self.log.length, evaluation_due=False)
         return ended
 

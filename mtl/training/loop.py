@@ -55,6 +55,11 @@ class _Guard:
             _raise_if_set(result, flag)
 
 
+def check_finite(result: UpdateResult) -> None:
+    """Raise NonFiniteError at once if the update was not finite: for whoever is about to save what it left."""
+    _raise_if_set(result, result.not_finite)
+
+
 def _raise_if_set(result: UpdateResult, flag: torch.Tensor) -> None:
     if float(flag) == 0.0:
         return

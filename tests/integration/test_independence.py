@@ -17,7 +17,7 @@ from tiny_runs import (
 )
 
 from mtl import tasks
-from mtl.config.encoder import HeadSettings
+from mtl.config.encoder import SequenceHeadSettings
 from mtl.config.resolve import resolve_stage
 from mtl.data.tokenizer import load_tokenizer
 from mtl.models.load import load_encoder
@@ -75,7 +75,8 @@ def test_another_task_changes_no_head_at_its_start(tmp_path: Path) -> None:
     groups = []
     for names in (TASKS[:2], TASKS[::-1]):
         specs = [tasks.get(name) for name in names]
-        groups.append(model_tensors(build_model(loaded, specs, dict.fromkeys(names, HeadSettings()), 1))["heads"])
+        model = build_model(loaded, specs, dict.fromkeys(names, SequenceHeadSettings()), 1)
+        groups.append(model_tensors(model)["heads"])
     assert groups[0].keys() < groups[1].keys()
     for name, tensor in groups[0].items():
         assert np.array_equal(tensor.numpy(), groups[1][name].numpy())

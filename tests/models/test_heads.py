@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from tiny_models import TASKS, WIDTH, mixed_batch, mixed_model, tiny_model, toy_spec
 from torch import Tensor
 
-from mtl.config.encoder import HeadSettings
+from mtl.config.encoder import SequenceHeadSettings
 from mtl.data.batches import PackedBatch
 from mtl.models.dropout import DropoutKey, drop, example_keys
 from mtl.models.heads import SequenceHead, first_tokens, mean_tokens, sequence_slice, token_slice
@@ -20,7 +20,7 @@ Pooling = Literal["first_dense", "first", "mean"]
 
 
 def make_head(task: str, outputs: int, pooling: Pooling = "first", rate: float = 0.0, seed: int = 1) -> SequenceHead:
-    head = SequenceHead(toy_spec(task, outputs), WIDTH, HeadSettings(pooling=pooling, dropout=rate))
+    head = SequenceHead(toy_spec(task, outputs), WIDTH, SequenceHeadSettings(pooling=pooling, dropout=rate))
     head.initialise(seed, None)
     return head
 

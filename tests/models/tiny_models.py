@@ -25,7 +25,7 @@ from transformers import (
     RobertaModel,
 )
 
-from mtl.config.encoder import HeadSettings
+from mtl.config.encoder import SequenceHeadSettings
 from mtl.data.batches import BatchSource, PackedBatch
 from mtl.data.plan import UpdatePlan
 from mtl.data.store import TokenStore
@@ -167,7 +167,7 @@ def mixed_model(family: str, batching: str, rate: float = 0.1) -> MultitaskModel
     """An encoder and heads for :func:`mixed_batch`, in training mode; every way of pooling is there once."""
     heads: dict[str, nn.Module] = {}
     for task, outputs, pooling in zip(TASKS, (2, 3, 1), ("first_dense", "mean", "first"), strict=True):
-        settings = HeadSettings.model_validate({"pooling": pooling, "dropout": rate})
+        settings = SequenceHeadSettings.model_validate({"pooling": pooling, "dropout": rate})
         head = SequenceHead(toy_spec(task, outputs), WIDTH, settings)
         head.initialise(1, None)
         heads[task] = head

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from transformers import AlbertConfig, AlbertModel
 
-from mtl.config.encoder import HeadSettings
+from mtl.config.encoder import SequenceHeadSettings
 from mtl.config.training import OptimizerSettings
 from mtl.errors import DataError
 from mtl.models.load import wrap_model
@@ -21,7 +21,7 @@ ON = torch.zeros(())
 
 def groups_by_name(model: MultitaskModel, **settings: Any) -> dict[str, dict[str, float]]:
     """Base rate and decay of every parameter."""
-    heads = {task: HeadSettings(learning_rate=7e-3 if task == THREE else None) for task in TASKS}
+    heads = {task: SequenceHeadSettings(learning_rate=7e-3 if task == THREE else None) for task in TASKS}
     optimizer = Optimizer(model, OptimizerSettings(learning_rate=RATE, **settings), heads, 10, [])
     names = {parameter: name for name, parameter in named_parameters(model).items()}
     found: dict[str, dict[str, float]] = {}
@@ -83,7 +83,7 @@ def test_shared_layers_of_albert_count_as_their_last_use(groups: int, distances:
 @pytest.mark.parametrize("limit", [0.5, 1e6, None])
 def test_clips_once_by_the_norm_over_encoder_and_heads(limit: float | None) -> None:
     model = toy_model()
-    heads = {task: HeadSettings() for task in TASKS}
+    heads = {task: SequenceHeadSettings() for task in TASKS}
     optimizer = Optimizer(model, OptimizerSettings(clip_norm=limit), heads, 10, [])
     named = named_parameters(model)
     absent = {name for name in named if name.startswith(SCORES)}
@@ -104,7 +104,7 @@ def test_clips_once_by_the_norm_over_encoder_and_heads(limit: float | None) -> N
 def test_step_follows_the_closed_form_of_adamw() -> None:
     model = toy_model((PAIRS,))
     settings = OptimizerSettings(learning_rate=0.01, weight_decay=0.1, warmup=0.0, decay="constant")
-    optimizer = Optimizer(model, settings, {PAIRS: HeadSettings()}, 10, [])
+    optimizer = Optimizer(model, settings, {PAIRS: SequenceHeadSettings()}, 10, [])
     weight = named_parameters(model)[f"{PAIRS}/output.weight"]
     start, gradient = weight.detach().clone(), torch.linspace(-1.0, 1.0, weight.numel()).view_as(weight)
     weight.grad = gradient.clone()
@@ -149,7 +149,7 @@ def test_extra_parameters_share_rate_and_clip() -> None:
     extra = nn.Parameter(torch.tensor([1.0, 2.0]))
     model = toy_model((PAIRS,))
     settings = OptimizerSettings(learning_rate=0.1, weight_decay=0.5, warmup=0.0, clip_norm=1.0)
-    optimizer = Optimizer(model, settings, {PAIRS: HeadSettings()}, 10, [extra])
+    optimizer = Optimizer(model, settings, {PAIRS: SequenceHeadSettings()}, 10, [extra])
     extra.grad = torch.tensor([3.0, 4.0])
     assert float(optimizer.clip()) == pytest.approx(5.0)
     torch.testing.assert_close(extra.grad, torch.tensor([0.6, 0.8]), rtol=1e-5, atol=0.0)

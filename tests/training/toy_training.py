@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from mtl.config.encoder import HeadSettings
+from mtl.config.encoder import SequenceHeadSettings
 from mtl.config.training import OptimizerSettings
 from mtl.data.batches import BatchSource
 from mtl.data.drawn_plan import DrawnPlanner, UpdateSize
@@ -101,7 +101,7 @@ def toy_model(
     shared = wrap_model(toy_bert(dropout), "packed") if encoder is None else encoder
     heads: dict[str, nn.Module] = {}
     for task in tasks:
-        head = SequenceHead(toy_spec(task), shared.width, HeadSettings(pooling=pooling, dropout=dropout))
+        head = SequenceHead(toy_spec(task), shared.width, SequenceHeadSettings(pooling=pooling, dropout=dropout))
         head.initialise(1, None)
         heads[task] = head
     return MultitaskModel(shared, heads)
@@ -157,7 +157,7 @@ def toy_training(
     chosen = FixedSampler(np.ones(len(tasks))) if sampler is None else sampler
     weights = ConstantWeights([1.0] * len(tasks)) if weighting is None else weighting
     settings = OptimizerSettings.model_validate({"learning_rate": 1e-3, **(optimizer or {})})
-    steps = Optimizer(made, settings, {task: HeadSettings() for task in tasks}, total, weights.parameters())
+    steps = Optimizer(made, settings, {task: SequenceHeadSettings() for task in tasks}, total, weights.parameters())
     updater = Updater(made, steps, weights, combine=combine, precision=precision, device=torch.device("cpu"), seed=1)
     return Toy(
         made,
