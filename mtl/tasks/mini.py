@@ -1,8 +1,8 @@
 """The mini suite: six tasks generated from a small world with exact labels, the same rows on every machine.
 
 For a first run without any data, for tests, and for checking that transfer between tasks is real: ``mini/entail2`` has
-too few rows to teach its own words, which ``mini/entail3`` teaches. The world stands in ``mini_world``, what a sentence
-means in ``mini_clauses``, the grammar in ``mini_sentences``, the tasks in ``mini_rows``.
+too few rows to teach its own words, which ``mini/entail3`` teaches. The world and its sentences stand in
+``mini_world``, pairs of clauses in ``mini_pairs``, the tasks in ``mini_rows``.
 
 Guarantees: rows are a function of (task, split) alone; labels (bands of one point for ``mini/similarity``) are
 equally frequent in every split, to within one row; no text or pair of texts, in either order, stands in two splits, of
@@ -70,7 +70,7 @@ def _classification(
 _ENTAIL3 = _classification(
     "mini/entail3", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), (10000, 600, 300)
 )
-_ENTAIL2 = _classification("mini/entail2", ("premise", "hypothesis"), ("entailment", "not_entailment"), (160, 400, 200))
+_ENTAIL2 = _classification("mini/entail2", ("premise", "hypothesis"), ("entailment", "not_entailment"), (200, 400, 200))
 _PARAPHRASE = _classification(
     "mini/paraphrase",
     ("sentence1", "sentence2"),

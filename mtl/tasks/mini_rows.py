@@ -1,54 +1,46 @@
-"""One row of each mini task, drawn with the label wanted: texts first, label (or score) last.
+"""One row of each mini task, drawn for the label wanted: texts first, label (or score) last.
 
-Labels are never drawn and believed: a pair of clauses is drawn for the wanted label and its label follows from the
-clauses alone (see ``mini_pairs``), so the texts carry it exactly.
+Labels are never drawn and believed: what is drawn are clauses (see ``mini_pairs``) from which the label follows.
 """
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Final
 
-from mtl.tasks.mini_clauses import Clause, Relation
 from mtl.tasks.mini_draws import Draws
-from mtl.tasks.mini_pairs import draw_clause, draw_pair, vary
-from mtl.tasks.mini_sentences import Asked, Question, answers, ask, mentions, say, spoil
-from mtl.tasks.mini_world import ACTIONS, CLASS, DIMENSION, KINDS, LEAF, PLACES, QUALITIES, Taxonomy
+from mtl.tasks.mini_pairs import NOT_WITHIN, WITHIN, Relation, draw_clause, draw_concepts, draw_pair
+from mtl.tasks.mini_world import (
+    ACTIONS,
+    ANYWHERE,
+    KINDS,
+    PLACES,
+    SYNONYM,
+    WIDE_OF,
+    Clause,
+    Tree,
+    choose_words,
+    say,
+    words_of,
+)
 
 Row = tuple[str, ...]
 RowMaker = Callable[[Draws, str], Row]
-Polarity = tuple[bool, bool]
 
-# (premise denied, hypothesis denied), by label: each label has the same shares of denied premises (0.06) and of denied
-# hypotheses (0.12), so that "no" alone tells nothing.
-_POLARITIES: Final[dict[str, tuple[tuple[Polarity, float], ...]]] = {
-    "entailment": (((False, False), 0.88), ((False, True), 0.06), ((True, True), 0.06)),
-    "contradiction": (((False, False), 0.82), ((False, True), 0.12), ((True, False), 0.06)),
-    "neutral": (((False, False), 0.85), ((False, True), 0.09), ((True, False), 0.03), ((True, True), 0.03)),
-}
+_DENIED: Final = 0.2
 _SENSE: Final[dict[str, Relation]] = {"entailment": "within", "contradiction": "apart", "neutral": "open"}
 _SENSE_DENIED: Final[dict[str, Relation]] = {"entailment": "apart", "contradiction": "within", "neutral": "open"}
-_ASKED: Final[tuple[tuple[Asked, float], ...]] = (
-    ("agent", 0.3),
-    ("patient", 0.3),
-    ("place", 0.2),
-    ("colour", 0.1),
-    ("mood", 0.1),
-)
 
 
 def entail3_row(draws: Draws, label: str) -> Row:
-    """(premise, hypothesis, label): true in every scene of the premise, in none, or in some only.
+    """(premise, hypothesis, label): the hypothesis holds in every scene of the premise, in none, or in some only.
 
-    With a denial the relation of the boxes changes its sense: a denied hypothesis is entailed by a box apart from
-    its own and contradicted by one within it; a denied premise tells only of the boxes within its own.
+    A denied hypothesis is entailed by a clause apart from its own and contradicted by one within it.
     """
-    premise_denied, hypothesis_denied = draws.weighted(_POLARITIES[label])
+    denied = draws.chance(_DENIED)
     while True:
-        if premise_denied:
-            hypothesis, premise = draw_pair(draws, draws.pick(("open", "apart")) if label == "neutral" else "within")
-        else:
-            premise, hypothesis = draw_pair(draws, (_SENSE_DENIED if hypothesis_denied else _SENSE)[label])
-        first, second = say(draws, premise, denied=premise_denied), say(draws, hypothesis, denied=hypothesis_denied)
+        premise, hypothesis = draw_pair(draws, (_SENSE_DENIED if denied else _SENSE)[label])
+        first = say(choose_words(draws, premise))
+        second = say(choose_words(draws, hypothesis), denied=denied)
         if first != second:
             return first, second, label
 
@@ -60,120 +52,116 @@ def entail2_row(draws: Draws, label: str) -> Row:
 
 
 def paraphrase_row(draws: Draws, label: str) -> Row:
-    """(sentence1, sentence2, label): ``same`` where both hold in the same scenes, reworded; else one change."""
-    clause = draw_clause(draws)
-    first, second = say(draws, clause), say(draws, clause)
-    while first == second:
+    """(sentence1, sentence2, label): one word or more is replaced, by its synonym (same) or by one of another meaning.
+
+    The word of another meaning has a synonym too and names a concept of the same level, so that neither the number of
+    words shared nor the words of one sentence tell the label.
+    """
+    while True:
         clause = draw_clause(draws)
-        first, second = say(draws, clause), say(draws, clause)
+        first, second = choose_words(draws, clause), choose_words(draws, clause)
+        changed = [slot for slot, word in asdict(first).items() if word != asdict(second)[slot]]
+        if changed:
+            break
     if label == "different":
-        # In the same form as the rewording would have had, so that no form is a sign of either label.
-        form, other = _form(second), _changed(draws, clause)
-        while _form(second := say(draws, other)) != form:
-            continue
-    return (first, second, label) if draws.chance(0.5) else (second, first, label)
+        slot = draws.pick(changed)
+        second = replace(second, **{slot: draws.pick(words_of(_OTHER[asdict(clause)[slot]]))})
+    denied = draws.chance(0.25)
+    return say(first, denied=denied), say(second, denied=denied), label
 
 
-def _form(sentence: str) -> tuple[bool, bool]:
-    """Whether the sentence is passive, and whether its place stands first."""
-    return " is " in sentence, sentence.startswith("in ")
-
-
-def _changed(draws: Draws, clause: Clause) -> Clause:
-    """Another clause: roles exchanged, or one slot's concept replaced by another of its level."""
-    slots = ["roles", "roles", "agent", "action", "patient", *(("place",) if clause.place else ())]
-    slot = draws.pick([*slots, *(("quality",) if clause.quality else ())])
-    agent, action, patient, place, quality = _slots(clause)
-    if slot == "roles":
-        agent, patient = patient, agent
-    elif slot == "agent":
-        agent = _sibling(draws, KINDS, clause.agent)
-    elif slot == "action":
-        action = _sibling(draws, ACTIONS, clause.action)
-    elif slot == "patient":
-        patient = _sibling(draws, KINDS, clause.patient)
-    elif clause.place and slot == "place":
-        place = _sibling(draws, PLACES, clause.place)
-    elif clause.quality:
-        quality = draws.pick([new for new in QUALITIES[DIMENSION[clause.quality]] if new != clause.quality])
-    return Clause(agent, action, patient, place, quality)
-
-
-def _slots(clause: Clause) -> tuple[str, str, str, str | None, str | None]:
-    return clause.agent, clause.action, clause.patient, clause.place, clause.quality
-
-
-def _sibling(draws: Draws, tree: Taxonomy, concept: str) -> str:
-    return vary(draws, tree, concept, tree.level[concept], conflict=True)
+# The concepts with a synonym stand in twos, in the order of SYNONYM, and each two are of one level of one tree.
+_OTHER: Final = dict(zip(SYNONYM, [list(SYNONYM)[place ^ 1] for place in range(len(SYNONYM))], strict=True))
 
 
 def similarity_row(draws: Draws, band: str) -> Row:
-    """(sentence1, sentence2, score) with the score in ``[band, band + 1)`` (5.000 belongs to band 4)."""
+    """(sentence1, sentence2, score) with the score in ``[band, band + 1)`` (5 belongs to band 4)."""
     while True:
-        first, other = draw_clause(draws), draw_clause(draws)
-        kept = (int(band) + draws.unit()) / 5
+        first = draw_clause(draws)
         second = Clause(
-            agent=_nearer(draws, KINDS, first.agent, other.agent, kept),
-            action=_nearer(draws, ACTIONS, first.action, other.action, kept),
-            patient=_nearer(draws, KINDS, first.patient, other.patient, kept),
-            place=first.place if draws.chance(kept) else other.place,
-            quality=first.quality if draws.chance(kept) else other.quality,
+            _at_distance(draws, KINDS, first.kind),
+            _at_distance(draws, ACTIONS, first.action),
+            _at_distance(draws, PLACES, first.place),
         )
         score = similarity(first, second)
-        if min(int(score), 4) == int(band) and second.agent != second.patient:
-            return say(draws, first), say(draws, second), f"{float(score):.3f}"
+        if min(int(score), 4) == int(band):
+            return say(choose_words(draws, first)), say(choose_words(draws, second)), f"{score:.3f}"
 
 
-def _nearer(draws: Draws, tree: Taxonomy, first: str, other: str, kept: float) -> str:
-    """The other concept, or with probability ``kept`` the first or one nested with it."""
-    if not draws.chance(kept):
-        return other
-    return draws.pick(tree.nested_at(first, draws.pick((LEAF, CLASS)))) if draws.chance(0.3) else first
+def _at_distance(draws: Draws, tree: Tree, concept: str) -> str:
+    """The concept itself, another one of its family, or any of the tree, each in a third of the cases."""
+    wide = WIDE_OF.get(concept, concept)
+    return draws.pick(
+        draws.pick(((concept,), (wide, *tree[wide]), tuple(other for top in tree for other in (top, *tree[top]))))
+    )
 
 
-def similarity(first: Clause, second: Clause) -> Fraction:
-    """Likeness from 0 to 5: five times the mean likeness of the slots that either clause mentions.
-
-    A slot that only one mentions counts 0. Kinds, actions and places compare by 2 d(a and b) / (d(a) + d(b)), d being
-    the depth in the tree and d(a and b) that of the deepest concept above both (Wu and Palmer 1994, equation 1).
-    Colour and mood count 1 where equal, otherwise 0, and are different slots.
+def similarity(first: Clause, second: Clause) -> float:
+    """Likeness from 0 to 5: kind and action count 2 each where equal, 1 where of one family; the place counts 1 where
+    equal (said or not), 0.5 where only one sentence says it.
     """
-    parts = [_likeness(KINDS, first.agent, second.agent), _likeness(ACTIONS, first.action, second.action)]
-    parts.append(_likeness(KINDS, first.patient, second.patient))
-    if first.place is not None and second.place is not None:
-        parts.append(_likeness(PLACES, first.place, second.place))
-    elif first.place is not None or second.place is not None:
-        parts.append(Fraction(0))
-    qualities = [quality for quality in (first.quality, second.quality) if quality is not None]
-    if len(set(qualities)) == 1 and len(qualities) == 2:
-        parts.append(Fraction(1))
-    else:
-        parts.extend(Fraction(0) for _ in {DIMENSION[quality] for quality in qualities})
-    return 5 * sum(parts, Fraction(0)) / len(parts)
+    return (
+        2 * _likeness(first.kind, second.kind)
+        + 2 * _likeness(first.action, second.action)
+        + (0.5 * (ANYWHERE in (first.place, second.place)) if first.place != second.place else 1)
+    )
 
 
-def _likeness(tree: Taxonomy, first: str, second: str) -> Fraction:
-    return Fraction(2 * tree.shared_depth(first, second), tree.depth(first) + tree.depth(second))
+def _likeness(first: str, second: str) -> float:
+    return 1.0 if first == second else 0.5 * (WIDE_OF.get(first, first) == WIDE_OF.get(second, second))
 
 
 def acceptability_row(draws: Draws, label: str) -> Row:
-    """(sentence, label): a statement or denial of the grammar, or one with an error in it."""
-    sentence = say(draws, draw_clause(draws), denied=draws.chance(0.15))
-    return (sentence if label == "acceptable" else spoil(draws, sentence)), label
+    """(sentence, label): a sentence about one or several, or one whose verb does not agree or has its order spoilt."""
+    words, plural = choose_words(draws, draw_clause(draws)), draws.chance(0.5)
+    sentence = say(words, plural=plural, denied=draws.chance(0.25))
+    if label == "unacceptable":
+        sentence = _disagree(sentence) if draws.chance(0.5) else _misplace(draws, sentence)
+    return sentence, label
+
+
+def _disagree(sentence: str) -> str:
+    """The sentence with the other form of its verb."""
+    words = [
+        word.removesuffix("s") if word in _THIRD_PERSON else _PLAIN.get(word, word) for word in sentence.split(" ")
+    ]
+    return " ".join(words)
+
+
+_PLAIN: Final = {
+    word: word + "s" for wide, below in ACTIONS.items() for concept in (wide, *below) for word in words_of(concept)
+}
+_THIRD_PERSON: Final = frozenset(_PLAIN.values())
+
+
+def _misplace(draws: Draws, sentence: str) -> str:
+    """The sentence with two neighbouring words exchanged: never a sentence, for each word class has its own place."""
+    words = sentence.split(" ")
+    place = draws.pick(range(len(words) - 1))
+    words[place], words[place + 1] = words[place + 1], words[place]
+    return " ".join(words)
 
 
 def answerable_row(draws: Draws, label: str) -> Row:
-    """(question, sentence, label): whether the sentence answers the question."""
-    asked = draws.weighted(_ASKED)
-    named = draws.chance(0.5)
-    relations: Sequence[Relation] = ("within",) if label == "answerable" else ("open", "apart")
-    # Mostly a bad answer, too, mentions what is asked for: otherwise a sentence with a place would look like an answer.
-    mentioned = label == "answerable" or draws.chance(0.8)
-    while True:
-        statement, clause = draw_pair(draws, draws.pick(relations))
-        kind = {"agent": clause.agent, "patient": clause.patient}.get(asked) if named else None
-        if kind is not None and KINDS.level[kind] == LEAF:
-            kind = KINDS.parent[kind]
-        question = Question(clause, asked, kind)
-        if answers(statement, question) == (label == "answerable") and (not mentioned or mentions(statement, asked)):
-            return ask(draws, question), say(draws, statement), label
+    """(question, sentence, label): "who walks", "what does the dog do", "where does the dog walk".
+
+    Answerable where the sentence is about what the question takes for granted, or something narrower, and says what is
+    asked for. Whether a place is said is as likely for both labels, over the three kinds of question.
+    """
+    asked = draws.pick(("kind", "action", "place"))
+    good = label == "answerable"
+    said = draws.chance({True: 1.0, False: 0.8}[good] if asked == "place" else {True: 0.6, False: 0.7}[good])
+    granted = [slot for slot in ("kind", "action") if slot != asked]
+    spoilt = None if good or not (said or asked != "place") else draws.pick(granted)
+    kind, asked_kind = draw_concepts(draws, KINDS, NOT_WITHIN if spoilt == "kind" else WITHIN)
+    action, asked_action = draw_concepts(draws, ACTIONS, NOT_WITHIN if spoilt == "action" else WITHIN)
+    place = draws.pick(PLACES[ANYWHERE]) if said else ANYWHERE
+    question = _ask(asked, choose_words(draws, Clause(asked_kind, asked_action, place)))
+    return question, say(choose_words(draws, Clause(kind, action, place))), label
+
+
+def _ask(asked: str, words: Clause) -> str:
+    if asked == "kind":
+        return f"who {words.action}s"
+    about = f"does the {words.kind}"
+    return f"what {about} do" if asked == "action" else f"where {about} {words.action}"

@@ -1,160 +1,91 @@
-"""Reads mini sentences back and decides them by looking through scenes; shares only word tables with the generator.
+"""Reads mini sentences back and decides them by looking through all scenes; shares only word tables with the generator.
 
-Every word class is one letter, so that the grammar is three regular expressions. Labels come from truth in scenes: each
-slot's values are grouped by which of the texts' concepts they lie in, and one scene per combination is enough.
+Every word class is one letter, so that the grammar is one regular expression.
 """
 
 import itertools
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mtl.tasks.mini_world import ACTIONS, FUNCTION_WORDS, KINDS, PLACES, QUALITIES, SYNONYMS, VERB_WORDS, Taxonomy
+from mtl.tasks.mini_world import ACTIONS, ANYWHERE, KINDS, PLACES, SYNONYM, Tree
 
 Leaves = frozenset[str]
-Scene = dict[str, str]
+CONCEPT = {word: concept for concept, word in SYNONYM.items()}
 
 
-def leaves(tree: Taxonomy, name: str) -> Leaves:
-    if name not in tree.children:
-        return frozenset({name})
-    return frozenset().union(*(leaves(tree, child) for child in tree.children[name]))
+def named_sets(tree: Tree) -> dict[str, Leaves]:
+    wide = {name: frozenset(below) for name, below in tree.items()}
+    return wide | {leaf: frozenset({leaf}) for below in tree.values() for leaf in below}
 
 
-def named_sets(tree: Taxonomy) -> dict[str, Leaves]:
-    return {name: leaves(tree, name) for name in tree.names}
-
-
-SETS = {"agent": named_sets(KINDS), "action": named_sets(ACTIONS), "place": named_sets(PLACES)}
-SETS["patient"] = SETS["agent"]
-SETS |= {slot: {value: frozenset({value}) for value in values} for slot, values in QUALITIES.items()}
-EVERYTHING = {slot: frozenset().union(*named.values()) for slot, named in SETS.items()}
-
-CONCEPT = {word: name for name, words in SYNONYMS.items() for word in words}
-LETTERS = dict(zip(FUNCTION_WORDS, "tnsbiwheqddr", strict=True))
+SETS = [named_sets(tree) for tree in (KINDS, ACTIONS, PLACES)]
+SCENES = list(itertools.product(*(sorted(frozenset().union(*named.values())) for named in SETS)))
 
 
 def letters() -> dict[str, str]:
     """The class of every word; a word of two classes would make the grammar ambiguous."""
-    pairs = list(LETTERS.items())
-    for names, letter in ((KINDS.names, "k"), (PLACES.names, "l"), ([q for qs in QUALITIES.values() for q in qs], "a")):
-        pairs += [(word, letter) for name in names for word in SYNONYMS.get(name, (name,))]
-    for verbs in VERB_WORDS.values():
-        pairs += [form for verb in verbs for form in ((verb.present, "v"), (verb.participle, "p"))]
+    pairs = [("never", "x"), ("the", "d")]
+    for named, forms in zip(SETS, (("n", "N"), ("V", "v"), ("p",)), strict=True):
+        for concept in named.keys() - {ANYWHERE}:
+            for word in {concept, SYNONYM.get(concept, concept)}:
+                pairs += [(word + ending, letter) for ending, letter in zip(("", "s"), forms, strict=False)]
     assert len(dict(pairs)) == len(pairs), "a word stands in two classes"
     return dict(pairs)
 
 
 CLASS_OF = letters()
-VERB_OF = {
-    form: (action, verb.converse)
-    for action, verbs in VERB_WORDS.items()
-    for verb in verbs
-    for form in (verb.present, verb.participle)
-}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The sets a text names by slot, whether it denies them together, and the slot it asks for if it is a question."""
+    """The sets of kinds, actions and places that a sentence names, and whether it denies them together."""
 
-    box: dict[str, Leaves]
+    box: tuple[Leaves, Leaves, Leaves]
     denied: bool = False
-    asked: str | None = None
 
-    def holds(self, scene: Scene) -> bool:
-        return all(scene[slot] in allowed for slot, allowed in self.box.items()) != self.denied
-
-
-def _match(pattern: str, words: list[str]) -> dict[str, list[str]] | None:
-    found = re.fullmatch(pattern, "".join(CLASS_OF[word] for word in words))
-    if found is None:
-        return None
-    spans = {name: found.span(name) for name in found.groupdict()}
-    return {name: words[start:end] for name, (start, end) in spans.items() if start >= 0}
+    def scenes(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(
+            scene
+            for scene in SCENES
+            if all(value in allowed for value, allowed in zip(scene, self.box, strict=True)) != self.denied
+        )
 
 
-def _read_place(box: dict[str, Leaves], words: list[str] | None) -> None:
-    if words:
-        box["place"] = SETS["place"][CONCEPT.get(words[-1], words[-1])]
+def concept(word: str) -> str:
+    plain = word if word in CONCEPT or any(word in named for named in SETS) else word.removesuffix("s")
+    return CONCEPT.get(plain, plain)
 
 
-def _read_phrase(box: dict[str, Leaves], slot: str, words: list[str]) -> bool:
-    """Enter a noun phrase; False where the grammar does not allow it to the slot."""
-    box[slot] = SETS[slot][CONCEPT.get(words[-1], words[-1])]
-    if len(words) == 3:
-        quality = CONCEPT.get(words[1], words[1])
-        box[next(slot for slot, values in QUALITIES.items() if quality in values)] = frozenset({quality})
-    return slot == "agent" or (len(words) == 2 and words[0] == "the")
+def box_of(kind: str | None, action: str | None, place: str | None) -> tuple[Leaves, Leaves, Leaves]:
+    everything = [frozenset().union(*named.values()) for named in SETS]
+    kinds, actions, places = (
+        every if word is None else named[concept(word)]
+        for word, named, every in zip((kind, action, place), SETS, everything, strict=True)
+    )
+    return kinds, actions, places
 
 
-def _read_verb(box: dict[str, Leaves], words: list[str]) -> tuple[str, str]:
-    """Enter the action; the slots of what stands before and behind the verb."""
-    action, converse = VERB_OF[words[len(words) // 2]]
-    box["action"] = SETS["action"][action]
-    return ("patient", "agent") if converse != (len(words) == 3) else ("agent", "patient")
-
-
-def read_statement(sentence: str) -> Reading | None:
+def read(sentence: str) -> Reading | None:
     """The reading of a statement, None where the sentence is not one."""
-    pattern = r"(?P<front>itl)?(?P<before>[tn]a?k)(?P<verb>v|spb)(?P<behind>[tn]a?k)(?P<end>itl)?"
-    parts = _match(pattern, sentence.split(" "))
-    if parts is None or {"front", "end"} <= set(parts):
+    words = sentence.split(" ")
+    form = "".join(CLASS_OF[word] for word in words)
+    if not re.fullmatch("d(nx?v|Nx?V)p?", form):
         return None
-    box: dict[str, Leaves] = {}
-    before, behind = _read_verb(box, parts["verb"])
-    _read_place(box, parts.get("front", parts.get("end")))
-    if not (_read_phrase(box, before, parts["before"]) and _read_phrase(box, behind, parts["behind"])):
-        return None
-    return Reading(box, denied="no" in sentence.split(" "))
-
-
-def read_question(sentence: str) -> Reading | None:
-    """The reading of a question: its box holds what it takes for granted, of the asked slot too."""
-    words, box = sentence.split(" "), dict[str, Leaves]()
-    if parts := _match(r"(?P<asked>w|hk)(?P<verb>v|spb)(?P<other>ta?k)(?P<place>itl)?", words):
-        asked, other = _read_verb(box, parts["verb"])
-        if len(parts["asked"]) == 2:
-            box[asked] = SETS[asked][parts["asked"][1]]
-        allowed = _read_phrase(box, other, parts["other"])
-    elif parts := _match(r"es(?P<before>ta?k)(?P<participle>p)b(?P<behind>ta?k)", words):
-        asked = "place"
-        before, behind = _read_verb(box, ["is", *parts["participle"], "by"])
-        allowed = _read_phrase(box, before, parts["before"]) and _read_phrase(box, behind, parts["behind"])
-    elif parts := _match(r"q(?P<asked>d)s(?P<before>tk)r(?P<verb>v|spb)(?P<behind>tk)(?P<place>itl)?", words):
-        asked = parts["asked"][0]
-        before, behind = _read_verb(box, parts["verb"])
-        allowed = before == "agent"
-        _read_phrase(box, before, parts["before"])
-        _read_phrase(box, behind, parts["behind"])
-    else:
-        return None
-    _read_place(box, parts.get("place"))
-    return Reading(box, asked=asked) if allowed else None
-
-
-def scenes(first: Reading, second: Reading) -> Iterator[Scene]:
-    """One scene for each way in which slots can lie inside or outside the sets that two texts name."""
-    slots = sorted({*first.box, *second.box})
-    values = []
-    for slot in slots:
-        named = [reading.box[slot] for reading in (first, second) if slot in reading.box]
-        kinds = {tuple(value in one for one in named): value for value in sorted(EVERYTHING[slot])}
-        values.append(list(kinds.values()))
-    for combination in itertools.product(*values):
-        yield dict(zip(slots, combination, strict=True))
+    by_class = dict(zip(form.lower(), words, strict=True))
+    return Reading(box_of(by_class["n"], by_class["v"], by_class.get("p")), "x" in form)
 
 
 def statement(sentence: str) -> Reading:
-    reading = read_statement(sentence)
+    reading = read(sentence)
     assert reading is not None, f"not in the grammar: {sentence}"
     return reading
 
 
 def inference(premise: str, hypothesis: str) -> str:
-    first, second = statement(premise), statement(hypothesis)
-    truths = {second.holds(scene) for scene in scenes(first, second) if first.holds(scene)}
-    return {(True,): "entailment", (False,): "contradiction"}.get(tuple(truths), "neutral")
+    first, second = statement(premise).scenes(), statement(hypothesis).scenes()
+    if first <= second:
+        return "entailment"
+    return "neutral" if first & second else "contradiction"
 
 
 def two_way_inference(premise: str, hypothesis: str) -> str:
@@ -162,38 +93,40 @@ def two_way_inference(premise: str, hypothesis: str) -> str:
 
 
 def paraphrase(sentence1: str, sentence2: str) -> str:
-    first, second = statement(sentence1), statement(sentence2)
-    return "same" if all(first.holds(scene) == second.holds(scene) for scene in scenes(first, second)) else "different"
+    return "same" if statement(sentence1) == statement(sentence2) else "different"
 
 
 def acceptability(sentence: str) -> str:
-    return "unacceptable" if read_statement(sentence) is None else "acceptable"
+    return "unacceptable" if read(sentence) is None else "acceptable"
 
 
 def answerability(question: str, sentence: str) -> str:
-    asking, telling = read_question(question), statement(sentence)
-    assert asking is not None, f"not in the grammar: {question}"
-    assert asking.asked is not None
-    granted = Reading({slot: allowed for slot, allowed in asking.box.items() if slot != asking.asked})
-    known = all(granted.holds(scene) for scene in scenes(telling, granted) if telling.holds(scene))
-    asked_of = asking.box.get(asking.asked, EVERYTHING[asking.asked])
-    told = telling.box.get(asking.asked, EVERYTHING[asking.asked]) < asked_of
-    return "answerable" if known and told else "not_answerable"
+    telling = statement(sentence)
+    match question.split(" "):
+        case ["who", action]:
+            granted, told = box_of(None, action, None), True
+        case ["what", "does", "the", kind, "do"]:
+            granted, told = box_of(kind, None, None), True
+        case ["where", "does", "the", kind, action]:
+            granted, told = box_of(kind, action, None), len(telling.box[2]) == 1
+        case _:
+            raise AssertionError(f"not in the grammar: {question}")
+    known = all(narrow <= wide for narrow, wide in zip(telling.box, granted, strict=True))
+    return "answerable" if known and told and not telling.denied else "not_answerable"
 
 
 def similarity(sentence1: str, sentence2: str) -> str:
-    first, second = statement(sentence1).box, statement(sentence2).box
-    parts = [_likeness(slot, first, second) for slot in {*first, *second}]
-    return f"{5 * sum(parts) / len(parts):.3f}"
+    boxes = zip(statement(sentence1).box, statement(sentence2).box, SETS, (2, 2, 1), strict=True)
+    return f"{sum(weight * likeness(first, second, named) for first, second, named, weight in boxes):.3f}"
 
 
-def _likeness(slot: str, first: dict[str, Leaves], second: dict[str, Leaves]) -> float:
-    """Depth of a concept: how many named sets hold it; depth of two: how many hold both."""
-    if slot not in first or slot not in second:
-        return 0.0
-    named = SETS[slot].values()
-    over = [{one for one in named if box[slot] <= one} for box in (first, second)]
-    return 2 * len(over[0] & over[1]) / (len(over[0]) + len(over[1]))
+def likeness(first: Leaves, second: Leaves, named: dict[str, Leaves]) -> float:
+    if first == second:
+        return 1.0
+    if any(first | second <= wide for wide in named.values()):
+        # All places lie in "anywhere", which makes no two of them alike.
+        return 0.5 if ANYWHERE not in named or first < second or second < first else 0.0
+    return 0.0
 
 
 SOLVERS = {
