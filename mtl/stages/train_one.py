@@ -54,8 +54,7 @@ class _Training:
         self.evaluation_due = state is not None and bool(state["evaluation_due"])
         events = unit.directory.tensorboard if context.config.logging.tensorboard else None
         kept = int(state["log_bytes"]) if state is not None else 0
-        # Events from the given step on are hidden: what follows the checkpoint, not the record made at it.
-        self.log = MetricsLog(unit.directory.metrics, events, keep_bytes=kept, step=self.totals.updates + 1)
+        self.log = MetricsLog(unit.directory.metrics, events, keep_bytes=kept, step=self.totals.updates)
         self.progress = Progress(unit.title, self.totals.updates, self.parts.planner.total)
         self.evaluator = Evaluator(
             unit.settings.evaluation.tokens_per_batch,

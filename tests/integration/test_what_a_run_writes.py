@@ -2,12 +2,24 @@
 
 import json
 import re
+import signal
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from tiny_runs import ENTAIL, JOINT, SIMILARITY, TASKS, records, run_tiny, stop_after_update, tiny_config
+from tiny_runs import (
+    ENTAIL,
+    JOINT,
+    SIMILARITY,
+    TASKS,
+    KilledError,
+    die_in_update,
+    records,
+    run_tiny,
+    stop_after_update,
+    tiny_config,
+)
 
 from mtl import metrics, tasks
 from mtl.data.sources import read_rows
@@ -171,8 +183,6 @@ def test_the_log_does_not_depend_on_how_often_checkpoints_are_made(
 def test_tensorboard_shows_the_same_numbers_also_after_a_stop(
     joint_run: RunDirectory, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    import signal
-
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     out = tmp_path_factory.mktemp("tensorboard") / "run"
@@ -180,6 +190,11 @@ def test_tensorboard_shows_the_same_numbers_also_after_a_stop(
         stop_after_update(patch, 3, signal.SIGTERM)
         with pytest.raises(StoppedError):
             run_tiny(out, *JOINT, "logging.tensorboard=true")
+    with pytest.MonkeyPatch.context() as patch:
+        # The events of update 5 come after the last checkpoint, and will come again.
+        die_in_update(patch, 5)
+        with pytest.raises(KilledError):
+            run_tiny(out, *JOINT, "logging.tensorboard=true", resume=True)
     run_tiny(out, *JOINT, "logging.tensorboard=true", resume=True)
     # A finished run that is resumed hides nothing of it.
     run_tiny(out, *JOINT, "logging.tensorboard=true", resume=True)
