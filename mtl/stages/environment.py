@@ -42,6 +42,7 @@ class RunEnvironment(BaseModel):
     git_commit: str | None
     hardware: dict[str, JsonValue]
     encoder_sha256: str
+    tokenizer_sha256: str
     data: dict[str, dict[str, dict[str, int | str | None]]]
 
 
@@ -80,6 +81,7 @@ def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
         git_commit=git_commit(Path(__file__).parent),
         hardware=describe_hardware(),
         encoder_sha256=context.loaded.weights_sha256,
+        tokenizer_sha256=context.tokenizer.fingerprint,
         data=data,
     )
 

@@ -164,18 +164,20 @@ class _Pipeline:
 
 
 def _record_environment(run: RunDirectory, described: RunEnvironment) -> RunEnvironment:
-    """Write environment.json, or on resume make sure that data and encoder are still the same."""
+    """Write environment.json, or on resume make sure that data, encoder and tokenizer are still the same."""
     stored = read_environment(run.environment)
     if stored is None:
         write_text_atomically(run.environment, described.model_dump_json(indent=2) + "\n")
         return described
-    if stored.arm_hash != described.arm_hash:
-        changed = sorted(task for task in described.data if stored.data.get(task) != described.data[task])
+    if (stored.arm_hash, stored.tokenizer_sha256) != (described.arm_hash, described.tokenizer_sha256):
         what = "what the settings mean (it was another version of mtl)"
+        changed = sorted(task for task in described.data if stored.data.get(task) != described.data[task])
         if changed:
             what = f"the data of {', '.join(changed)}"
         elif stored.encoder_sha256 != described.encoder_sha256:
             what = "the encoder's weights"
+        elif stored.tokenizer_sha256 != described.tokenizer_sha256:
+            what = "the tokenizer"
         raise ConfigError(f"{what} changed since {run.path} was started; start a new run in another out=")
     return stored
 

@@ -11,7 +11,8 @@ from mtl.errors import DataError
 from mtl.records import read_result
 from mtl.rundir import RunDirectory
 from mtl.runtime.checkpoint_files import load_tensors, verify_checkpoint
-from mtl.stages import pipeline
+from mtl.stages import pipeline, train_one
+from mtl.stages.scoring import Snapshot
 
 BARELY = ("stages=[joint,finetune]", "finetune.training.updates=1", "finetune.optimizer.learning_rate=1e-30")
 
@@ -69,9 +70,6 @@ def test_it_starts_from_the_joint_encoder_and_the_task_s_own_head(tmp_path: Path
 
 
 def test_it_starts_from_the_selected_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mtl.stages import train_one
-    from mtl.stages.scoring import Snapshot
-
     scores = iter([1.0, 3.0, 2.0, 0.0])
     monkeypatch.setattr(train_one, "score_snapshot", lambda *_, **__: Snapshot({}, next(scores)))
     run_tiny(tmp_path / "run", *BARELY, "joint.selection.on=holdout", "joint.evaluation.every=2")

@@ -3,7 +3,7 @@
 import json
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -25,11 +25,14 @@ from tiny_runs import (
     stop_in_evaluation,
 )
 
-from mtl.config.registry import register_weighting as register_settings
+from mtl.api import register_weighting
+from mtl.config.run import rebuild_models
+from mtl.config.weighting import WEIGHTINGS as SETTINGS
 from mtl.config.weighting import WeightingSettings
-from mtl.errors import ConfigError, DataError
+from mtl.errors import ConfigError, DataError, StoppedError
 from mtl.rundir import RunDirectory, StageDirectory
-from mtl.weighting.registry import WEIGHTINGS, register_weighting
+from mtl.stages import pipeline
+from mtl.weighting.registry import WEIGHTINGS
 
 # A log record spans three updates, so that stops fall in the middle of one; 20 rows a task are used up several times.
 LONG = ("stages=[joint]", "training.updates=22", "data.max_train_rows=20", "logging.every=3", "checkpoint.every=4")
@@ -80,10 +83,14 @@ class RunningMean:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def stateful_weighting() -> None:
-    if "running_mean" not in WEIGHTINGS:
-        register_settings("running_mean", RunningMeanSettings)
-        register_weighting("running_mean", lambda settings, specs, sizes, total: RunningMean(len(specs)))
+def stateful_weighting() -> Iterator[None]:
+    register_weighting(
+        "running_mean", RunningMeanSettings, lambda settings, specs, sizes, total: RunningMean(len(specs))
+    )
+    yield
+    for registry in (SETTINGS, WEIGHTINGS):
+        del registry["running_mean"]
+    rebuild_models()
 
 
 def joint(out: Path) -> StageDirectory:
@@ -155,9 +162,6 @@ def test_a_stop_at_the_last_update_and_between_stages(full_run: RunDirectory, tm
 def test_a_stop_while_data_are_prepared_can_be_resumed(
     joint_run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtl.errors import StoppedError
-    from mtl.stages import pipeline
-
     def stopping(*arguments: Any) -> None:
         raise StoppedError("stopped by SIGTERM")
 
@@ -202,6 +206,26 @@ def test_a_changed_experiment_is_not_resumed(change: str, named: str, joint_run:
         run_tiny(out, "stages=[joint]", "evaluation.every=3", change, resume=True)
     assert (out / "config.yaml").read_bytes() == before
     assert (out / "result.json").read_bytes() == joint_run.result.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"data": {}}, "data of mini/entail2, mini/similarity"),
+        ({"encoder_sha256": "0"}, "encoder's weights"),
+        ({"tokenizer_sha256": "0"}, "tokenizer"),
+        ({}, "another version"),
+    ],
+)
+def test_what_changed_under_a_run_is_named(
+    changed: dict[str, Any], named: str, joint_run: RunDirectory, tmp_path: Path
+) -> None:
+    out = shutil.copytree(joint_run.path, tmp_path / "run")
+    stored = json.loads((out / "environment.json").read_text())
+    hashes = {} if "tokenizer_sha256" in changed else {"arm_hash": "0"}
+    (out / "environment.json").write_text(json.dumps({**stored, **hashes, **changed}))
+    with pytest.raises(ConfigError, match=named):
+        run_tiny(out, *JOINT, resume=True)
 
 
 def _interrupted(out: Path) -> Path:

@@ -22,6 +22,7 @@ from tiny_runs import (
 )
 
 from mtl import metrics, tasks
+from mtl.config.load import load_config
 from mtl.data.sources import read_rows
 from mtl.errors import DataError, StoppedError
 from mtl.records import ResultRecord, StageRecord, read_result
@@ -231,6 +232,4 @@ def test_saved_encoders_open_in_transformers(full_run: RunDirectory) -> None:
 
 
 def test_the_config_written_is_the_one_that_was_run(full_run: RunDirectory) -> None:
-    from mtl.config.load import load_config
-
     assert load_config(full_run.config) == tiny_config(full_run.path, "seed=3", tasks=TASKS)
