@@ -116,7 +116,7 @@ def acceptability_row(draws: Draws, label: str) -> Row:
     words, plural = choose_words(draws, draw_clause(draws)), draws.chance(0.5)
     sentence = say(words, plural=plural, denied=draws.chance(0.25))
     if label == "unacceptable":
-        sentence = _disagree(sentence) if draws.chance(0.5) else _misplace(draws, sentence)
+        sentence = _disagree(sentence) if draws.chance(0.4) else _misplace(draws, sentence)
     return sentence, label
 
 

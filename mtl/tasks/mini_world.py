@@ -17,9 +17,9 @@ from mtl.tasks.mini_draws import Draws
 Tree = Mapping[str, tuple[str, ...]]
 
 KINDS: Final[Tree] = {
-    "dog": ("poodle", "beagle", "terrier"),
-    "cat": ("lion", "tiger", "panther"),
-    "bird": ("robin", "sparrow", "crow"),
+    "dog": ("poodle", "beagle"),
+    "cat": ("lion", "tiger"),
+    "bird": ("robin", "crow"),
 }
 ACTIONS: Final[Tree] = {
     "move": ("walk", "run"),

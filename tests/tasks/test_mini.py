@@ -15,7 +15,7 @@ from mtl.tasks import mini
 from mtl.tasks.spec import TaskSpec
 
 SPLITS = ("train", "dev", "test")
-GOLDEN_SHA256 = "534ed69fbfa20c7f2390ff6ba930e9ac820c5da9a513aaa36863a49d8ee55909"
+GOLDEN_SHA256 = "220b128e3347f8ee886772480f01fab9303f3bf3859eb6e91395e75d5180dad6"
 
 Columns = dict[str, list[str]]
 
