@@ -40,7 +40,7 @@ SYNONYM: Final = {
     "outside": "outdoors",
     "abroad": "overseas",
 }
-"""The second word of each concept that has two; a pair of them stands at every level that has any."""
+"""The second word of each concept that has two. They stand in twos: each two are of one level of one tree."""
 
 _FUNCTION_WORDS: Final = ("the", "never", "who", "what", "where", "does", "do")
 
