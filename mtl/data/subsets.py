@@ -16,13 +16,23 @@ def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArra
 
     ``text_keys`` (N, texts): rows linked by a shared text, in whichever column, stay together. Groups are taken in the
     order of a hash of the task's name and the row, those passed over that would exceed the size: the same in every run.
+    Where chains of shared texts join so many rows that not even half the size can be held out, as in a generated task
+    whose sentences recur, only rows that are alike in all texts stay together.
     """
-    groups = _linked_groups(text_keys)
+    wanted = min(int(_HOLDOUT_SHARE * len(text_keys)), _HOLDOUT_ROWS)
+    inside = _choose_groups(task, _linked_groups(text_keys), wanted)
+    if inside.sum() < wanted / 2:
+        alike = np.unique(text_keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        inside = _choose_groups(task, alike, wanted)
+    return np.flatnonzero(~inside), np.flatnonzero(inside)
+
+
+def _choose_groups(task: str, groups: IntArray, wanted: int) -> npt.NDArray[np.bool_]:
+    """Which rows (N,) to hold out: whole groups, ``wanted`` rows or as few less as their sizes allow."""
     sizes = np.bincount(groups)
     # A group stands where its first row's hash puts it.
     first_rows = np.unique(groups, return_index=True)[1]
     order = np.argsort(_row_hashes("holdout", task, first_rows), kind="stable")
-    wanted = min(int(_HOLDOUT_SHARE * groups.size), _HOLDOUT_ROWS)
     held, count = [], 0
     for group in order:
         if count == wanted:
@@ -30,8 +40,7 @@ def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArra
         if count + sizes[group] <= wanted:
             held.append(group)
             count += sizes[group]
-    inside = np.isin(groups, held)
-    return np.flatnonzero(~inside), np.flatnonzero(inside)
+    return np.isin(groups, held)
 
 
 def nested_subset(task: str, rows: IntArray, count: int | None) -> IntArray:

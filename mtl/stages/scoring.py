@@ -32,11 +32,12 @@ def score_snapshot(
 ) -> Snapshot:
     """Score the tasks on their dev splits, or on the holdout of train; on ``rows`` fixed rows of each if set.
 
-    The number is the task's primary score, for several tasks the mean over those that count in their suites. A
-    subset's scores are logged under ``eval_subset/`` so that they cannot be taken for a split's.
+    The number is the task's primary score, for several tasks the mean over those that count in their suites. Scores on
+    the holdout or on a subset are logged under ``eval_holdout/`` and ``eval_subset/``, so that they cannot be taken for
+    a dev split's.
     """
-    prefix = "eval" if rows is None else "eval_subset"
-    values: dict[str, float] = {}
+    prefix = "eval" + ("_holdout" if holdout else "") + ("_subset" if rows is not None else "")
+    found: dict[str, dict[str, dict[str, float]]] = {}
     primaries: dict[str, float] = {}
     for task in data:
         if holdout:
@@ -45,12 +46,25 @@ def score_snapshot(
         else:
             scores = {name: _score(model, task, name, evaluator, None, rows) for name in task.dev}
             primary = metrics.primary(task.spec, scores)
-        for split, found in scores.items():
-            label = task.spec.name if len(scores) == 1 else f"{task.spec.name}/{split}"
+        found[task.spec.name], primaries[task.spec.name] = scores, primary
+    specs = [task.spec for task in data]
+    return Snapshot(log_values(prefix, specs, found, primaries), mean_primary(specs, primaries))
+
+
+def log_values(
+    prefix: str,
+    specs: Sequence[TaskSpec],
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
+    primaries: Mapping[str, float],
+) -> dict[str, float]:
+    """Scores by task, split and metric under the names that logs use; the split is named where a task has several."""
+    values: dict[str, float] = {}
+    for task, splits in scores.items():
+        for split, found in splits.items():
+            label = task if len(splits) == 1 else f"{task}/{split}"
             values |= {f"{prefix}/{label}/{name}": value for name, value in found.items()}
-        values[f"{prefix}/{task.spec.name}/primary"] = primaries[task.spec.name] = primary
-    score = mean_primary([task.spec for task in data], primaries)
-    return Snapshot(values | _suite_values(prefix, [task.spec for task in data], primaries), score)
+        values[f"{prefix}/{task}/primary"] = primaries[task]
+    return values | _suite_values(prefix, specs, primaries)
 
 
 def score_dev(
@@ -64,7 +78,8 @@ def score_dev(
         if save:
             write_predictions(directory.predictions(data.spec.name, name), data.spec, predicted)
         if scores.flags:
-            logger.warning("%s %s: %s", data.spec.name, name, ", ".join(scores.flags))
+            constant = "all predictions, or all labels, are the same; such a correlation counts as 0"
+            logger.warning("%s %s: %s", data.spec.name, name, constant)
         records[name] = SplitRecord(
             metrics=scores.metrics,
             rows=store.rows,

@@ -10,7 +10,7 @@ from mtl.runtime.checkpoint_files import verify_checkpoint
 from mtl.stages.build import build_parts
 from mtl.stages.context import RunContext, Unit
 from mtl.stages.models import load_weights
-from mtl.stages.scoring import score_dev, score_snapshot
+from mtl.stages.scoring import log_values, score_dev, score_snapshot
 from mtl.stages.suites import suite_records
 from mtl.stages.training_files import TrainingFiles
 from mtl.training.flops import FlopCounter
@@ -85,6 +85,7 @@ class _Training:
             verify_checkpoint(self.files.best)
             load_weights(self.parts.model, self.files.best)
             selected = self.selection.best_step
+        logger.info("%s: evaluating", self.unit.title)
         tasks = {}
         for name in self.unit.tasks:
             data = self.context.data[name]
@@ -100,9 +101,12 @@ class _Training:
             )
         self.totals.write_sequence(self.unit.directory.sequence)
         specs = [self.context.data[task].spec for task in tasks]
+        found = {task: {name: split.metrics for name, split in record.splits.items()} for task, record in tasks.items()}
+        primaries = {task: record.primary for task, record in tasks.items()}
+        self.log.write(selected, log_values("eval", specs, found, primaries))
         self.log.hyperparameters(
             {"seed": self.context.config.seed, "stage": self.unit.stage, "sampling": settings.sampling.kind},
-            {f"final/{name}/primary": record.primary for name, record in tasks.items()},
+            {f"final/{task}/primary": primary for task, primary in primaries.items()},
         )
         return StageRecord(tasks=tasks, suites=suite_records(specs, tasks), cost=self.totals.cost(self.unit.inherited))
 

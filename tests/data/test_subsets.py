@@ -18,9 +18,20 @@ def test_the_size_is_a_tenth_and_2000_at_most(rows: int, held: int) -> None:
     assert (kept.size, out.size) == (rows - held, held)
 
 
-@given(
-    texts=st.lists(st.tuples(*[st.integers(min_value=0, max_value=300)] * 2), min_size=1, max_size=400),
-)
+@given(texts=st.lists(st.tuples(*[st.integers(min_value=0, max_value=40)] * 2), min_size=60, max_size=400))
+def test_where_every_text_recurs_only_whole_rows_are_kept_together(texts: list[tuple[int, int]]) -> None:
+    keys = np.array(texts, dtype=np.uint64)
+    kept, out = split_holdout("mini/entail3", keys)
+    assert not {tuple(row) for row in keys[kept].tolist()} & {tuple(row) for row in keys[out].tolist()}
+    assert out.size <= len(texts) // 10
+
+
+def test_one_chain_through_all_rows_still_leaves_a_holdout() -> None:
+    keys = np.array([[row // 2, 1000 + (row + 1) // 2] for row in range(500)], dtype=np.uint64)
+    assert split_holdout("mini/entail3", keys)[1].size == 50
+
+
+@given(texts=st.lists(st.tuples(*[st.integers(min_value=0, max_value=20000)] * 2), min_size=1, max_size=400))
 def test_no_text_is_shared_and_every_row_is_on_one_side(texts: list[tuple[int, int]]) -> None:
     keys = np.array(texts, dtype=np.uint64)
     kept, out = split_holdout("glue/qqp", keys)

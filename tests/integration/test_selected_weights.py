@@ -171,7 +171,9 @@ def test_patience_ends_a_training_early(tmp_path: Path, monkeypatch: pytest.Monk
     assert (record.cost.updates, record.cost.examples) == (6, 48)
     assert {(task.selected_step, task.looks) for task in record.tasks.values()} == {(2, 3)}
     log = records(RunDirectory(tmp_path / "run").stage("joint"))
-    assert log[-1] == {"step": 6, "eval/mini/score": 9.5}
+    assert log[-2] == {"step": 6, "eval/mini/score": 9.5}
+    assert log[-1]["step"] == 2, "the last record is of the selected weights on dev"
+    assert log[-1]["eval/mini/score"] == record.suites["mini"].score
     with np.load(RunDirectory(tmp_path / "run").stage("joint").sequence) as sequence:
         assert sequence["counts"].sum(axis=1).tolist() == [8] * 6
 
@@ -218,7 +220,7 @@ def test_scores_on_a_part_are_logged_as_such(
     log = records(RunDirectory(tmp_path / "run").stage("joint"))
     evaluated = [line for line in log if "eval_subset/mini/score" in line]
     assert [line["step"] for line in evaluated] == [3, 6]
-    assert not any(key.startswith("eval/") for line in log for key in line)
+    assert [line["step"] for line in log if any(key.startswith("eval/") for key in line)] == [8]
     whole = [data[name].dev["dev"].rows for name in NAMES]
     assert [part for _, _, part in watcher.evaluated] == [50] * 4 + whole
     assert [record.tasks[name].splits["dev"].rows for name in NAMES] == whole
@@ -228,7 +230,9 @@ def test_a_selection_without_a_rhythm_gets_one(tmp_path: Path) -> None:
     record = _joint(tmp_path / "run", "stages=[joint]", "selection.on=holdout", "training.updates=23")
     assert {task.looks for task in record.tasks.values()} == {8}
     steps = [
-        line["step"] for line in records(RunDirectory(tmp_path / "run").stage("joint")) if "eval/mini/score" in line
+        line["step"]
+        for line in records(RunDirectory(tmp_path / "run").stage("joint"))
+        if "eval_holdout/mini/score" in line
     ]
     assert steps == [3, 6, 9, 12, 15, 18, 21, 23]
 

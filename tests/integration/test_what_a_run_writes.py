@@ -140,7 +140,8 @@ def test_the_log_holds_the_records_of_the_contract(joint_run: RunDirectory) -> N
     training = [line for line in lines if "train/learning_rate" in line]
     assert [line["step"] for line in training] == list(range(1, 9))
     evaluated = [line for line in lines if "eval/mini/score" in line]
-    assert [line["step"] for line in evaluated] == [3, 6]
+    assert [line["step"] for line in evaluated] == [3, 6, 8]
+    assert lines[-1] is evaluated[-1], "the scores of the result close the log"
     for line in training:
         assert sum(line[f"train/{task}/probability"] for task in TASKS[:2]) == pytest.approx(1.0)
         assert line["speed/rows_per_second"] > 0
