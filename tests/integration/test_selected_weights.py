@@ -89,7 +89,7 @@ def test_rows_held_out_are_never_trained_on(
     _joint(tmp_path / "run", *JOINT_HOLDOUT, *overrides)
     for name in NAMES:
         held = data[name].holdout()
-        assert held.size == data[name].train.rows // 10
+        assert data[name].train.rows // 20 <= held.size <= data[name].train.rows // 10
         assert not set(watcher.trained[name]) & set(held.tolist())
     smaller = data[NAMES[0]]
     assert set(watcher.trained[NAMES[0]]) | set(smaller.holdout().tolist()) == set(range(smaller.train.rows))
