@@ -38,12 +38,17 @@ class SplitRecord(_Record):
 
 
 class TaskRecord(_Record):
-    """One task in one stage. ``looks`` counts how often the data it was selected on were scored."""
+    """One task in one stage. ``looks`` counts how often the data it was selected on were scored.
+
+    ``train_rows`` are the rows of train at hand, a limit taken off; None where that is not known.
+    """
 
     primary: float
     selected_on: SelectedOn
     looks: Count
     selected_step: Count
+    train_rows: Count | None = None
+    train_rows_official: Count | None = None
     splits: dict[str, SplitRecord]
 
 

@@ -30,6 +30,8 @@ CONTRACT: dict[str, Any] = {
                     "selected_on": "last",
                     "looks": 1,
                     "selected_step": 900,
+                    "train_rows": 19218,
+                    "train_rows_official": 392702,
                     "splits": {
                         "dev_matched": {
                             "metrics": {"accuracy": 84.3},
@@ -71,7 +73,13 @@ def test_the_file_holds_the_documented_contract(tmp_path: Path) -> None:
 def test_stages_built_in_python_equal_those_read() -> None:
     split = records.SplitRecord(metrics={"accuracy": 84.3}, rows=9815, rows_sha256="c", flags=["constant"])
     task = records.TaskRecord(
-        primary=84.1, selected_on="last", looks=1, selected_step=900, splits={"dev_matched": split}
+        primary=84.1,
+        selected_on="last",
+        looks=1,
+        selected_step=900,
+        train_rows=19218,
+        train_rows_official=392702,
+        splits={"dev_matched": split},
     )
     assert _result().stages["joint"].tasks["glue/mnli"] == task
 

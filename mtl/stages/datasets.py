@@ -59,12 +59,15 @@ class TaskData:
         return official
 
     @property
+    def train_rows(self) -> int:
+        """Rows of train at hand, the limit taken off; a holdout counts as at hand."""
+        return self.train.rows if self.max_train_rows is None else min(self.train.rows, self.max_train_rows)
+
+    @property
     def partial(self) -> bool:
         """Whether a split that is trained on or scored has other rows than the official release."""
-        if self.max_train_rows is not None and self.max_train_rows < self.train.rows:
-            return True
-        stores = {"train": self.train, **self.dev}
-        return any(self.spec.splits[name].official_rows not in (None, store.rows) for name, store in stores.items())
+        rows = {"train": self.train_rows, **{name: store.rows for name, store in self.dev.items()}}
+        return any(self.spec.splits[name].official_rows not in (None, count) for name, count in rows.items())
 
     def describe(self) -> dict[str, dict[str, int | str | None]]:
         """Rows in hand and official, fingerprint, and how many examples were cut or have an empty text, by split."""

@@ -86,7 +86,7 @@ class _Training:
             load_weights(self.parts.model, self.files.best)
             selected = self.selection.best_step
         logger.info("%s: evaluating", self.unit.title)
-        tasks = {}
+        tasks: dict[str, TaskRecord] = {}
         for name in self.unit.tasks:
             data = self.context.data[name]
             splits = score_dev(
@@ -97,6 +97,8 @@ class _Training:
                 selected_on=settings.selection.on,
                 looks=1 if settings.selection.on == "last" else self.selection.looks,
                 selected_step=selected,
+                train_rows=data.train_rows,
+                train_rows_official=data.spec.splits["train"].official_rows,
                 splits=splits,
             )
         self.totals.write_sequence(self.unit.directory.sequence)

@@ -37,12 +37,22 @@ def _selection(stage: StageName, runs: Sequence[ResultRecord]) -> str:
 
 def _on_rows(runs: Sequence[ResultRecord]) -> list[str]:
     found = [
-        f"* {task} {split}: {scored.rows:,} rows, the official release has {scored.rows_official:,}"
+        f"* {task} {split}: {rows:,} rows, the official release has {official:,}"
         for task, record in _task_records(runs)
-        for split, scored in record.splits.items()
-        if scored.rows_official not in (None, scored.rows)
+        for split, rows, official in other_rows(record)
     ]
     return list(dict.fromkeys(found))
+
+
+def other_rows(record: TaskRecord) -> list[tuple[str, int, int]]:
+    """Splits trained on or scored with other rows than the official release has: name, rows, official rows."""
+    splits = [("train", record.train_rows, record.train_rows_official)]
+    splits += [(name, scored.rows, scored.rows_official) for name, scored in record.splits.items()]
+    return [
+        (name, rows, official)
+        for name, rows, official in splits
+        if rows is not None and official is not None and rows != official
+    ]
 
 
 def _on_encoder(run: ResultRecord) -> str:

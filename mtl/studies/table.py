@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mtl.records import ResultRecord, StageName, StageRecord, SuiteRecord
-from mtl.studies.notes import notes_of
+from mtl.studies.notes import notes_of, other_rows
 from mtl.tasks.registry import get, names
 
 STAGES: tuple[StageName, ...] = ("single", "joint", "finetune")
@@ -82,11 +82,7 @@ def _task_row(task: str, stages: Sequence[StageName], runs: Sequence[ResultRecor
         return [record.tasks[task].primary for record in _records(stage, runs) if task in record.tasks]
 
     partial = any(
-        scored.rows_official not in (None, scored.rows)
-        for stage in stages
-        for record in _records(stage, runs)
-        if task in record.tasks
-        for scored in record.tasks[task].splits.values()
+        other_rows(record.tasks[task]) for stage in stages for record in _records(stage, runs) if task in record.tasks
     )
     return TableRow(task, _what_is_scored(task), tuple(_cell(scores(stage)) for stage in stages), partial)
 

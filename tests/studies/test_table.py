@@ -1,7 +1,9 @@
 import pytest
 from synthetic_results import a_result
 
+from mtl.records import SplitRecord, TaskRecord
 from mtl.studies.layout import lay_out
+from mtl.studies.notes import other_rows
 from mtl.studies.table import arm_tables
 
 RTE, WNLI, COLA = ("glue/rte", 70.0, 277, 277), ("glue/wnli", 56.0, 71, 71), ("glue/cola", 60.0, 1043, 1043)
@@ -158,3 +160,18 @@ def test_csv_is_unrounded_and_a_line_for_each_stage() -> None:
     assert lines[0] == "arm,task,score,partial,stage,mean,deviation,n"
     assert lines[1].startswith(f"{'a' * 64},glue/rte,accuracy,0,single,{third + 0.5!r},0.707")
     assert lines[2] == f"{'a' * 64},glue/rte,accuracy,0,joint,70.0,,1"
+
+
+def test_a_task_trained_on_part_of_its_rows_is_marked() -> None:
+    split = SplitRecord(metrics={"accuracy": 65.7}, rows=5463, rows_official=5463, rows_sha256="")
+    task = TaskRecord(
+        primary=65.7,
+        selected_on="last",
+        looks=1,
+        selected_step=9,
+        train_rows=12259,
+        train_rows_official=104743,
+        splits={"dev": split},
+    )
+    assert other_rows(task) == [("train", 12259, 104743)]
+    assert other_rows(task.model_copy(update={"train_rows": 104743})) == []
