@@ -11,6 +11,7 @@ whatever tasks, nor twice in one.
 
 import zlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from mtl.errors import ConfigError
@@ -132,7 +133,7 @@ def generate(task: str, split: str) -> dict[str, list[str]]:
     recipe = _RECIPES[task]
     if split not in recipe.spec.splits:
         raise ConfigError(f"{task} has no split {split!r}; it has {', '.join(recipe.spec.splits)}")
-    rows = _draw_rows(recipe, split)
+    rows = _rows(task, split)
     texts = recipe.spec.text_columns
     columns = texts if split == "test" else (*texts, recipe.spec.label_column)
     return {name: [row[place] for row in rows] for place, name in enumerate(columns)}
@@ -141,6 +142,12 @@ def generate(task: str, split: str) -> dict[str, list[str]]:
 def vocabulary() -> tuple[str, ...]:
     """Every word that a mini sentence can contain, sorted; sentences have no punctuation."""
     return all_words()
+
+
+@cache
+def _rows(task: str, split: str) -> list[Row]:
+    """The rows of a split, drawn once in a process: fingerprints and token stores both ask for them."""
+    return _draw_rows(_RECIPES[task], split)
 
 
 def _draw_rows(recipe: _Recipe, split: str) -> list[Row]:
