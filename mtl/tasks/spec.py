@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 TaskKind = Literal["classification", "regression"]
 MetricName = Literal["accuracy", "f1", "matthews", "pearson", "spearman", "exact_match", "r3"]
-Reader = Literal["tsv", "generated"]
+Reader = Literal["tsv", "csv", "jsonl", "parquet", "hub", "generated"]
 
 
 class SplitSpec(BaseModel):
@@ -46,6 +46,14 @@ class TaskSpec(BaseModel):
     splits: dict[str, SplitSpec]
     dev_splits: tuple[str, ...] = ("dev",)
     in_suite_score: bool = True
+    evaluate_only: bool = False
+    """Never trained; scored with the head of the task ``scored_by``, whose labels ``label_map`` turns into this one's."""
+    scored_by: str | None = None
+    label_map: dict[str, str] = {}
+    tag_columns: tuple[str, ...] = ()
+    """Columns of a diagnostic set that name the phenomena of a row, several separated by semicolons."""
+    files_root: str | None = None
+    """Directory of a user's files; None for the layout of the data root."""
     hub: tuple[str, str] | None = None
     """Hub data set id and configuration, for example ``("nyu-mll/glue", "rte")``."""
     version: int = 1
@@ -75,7 +83,13 @@ class TaskSpec(BaseModel):
         unknown = set(self.label_values.values()) - set(self.labels)
         if unknown:
             raise ValueError(f"{self.name}: label_values name labels that do not exist: {sorted(unknown)}")
-        missing = {"train", *self.dev_splits} - set(self.splits)
+        if self.evaluate_only != (self.scored_by is not None):
+            raise ValueError(f"{self.name}: evaluate_only and scored_by go together")
+        unmapped = set(self.label_map.values()) - set(self.labels)
+        if unmapped:
+            raise ValueError(f"{self.name}: label_map leads to labels that do not exist: {sorted(unmapped)}")
+        needed = set(self.dev_splits) if self.evaluate_only else {"train", *self.dev_splits}
+        missing = needed - set(self.splits)
         if missing:
             raise ValueError(f"{self.name}: splits lack {sorted(missing)}")
         return self
