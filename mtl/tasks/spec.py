@@ -47,7 +47,7 @@ class TaskSpec(BaseModel):
     dev_splits: tuple[str, ...] = ("dev",)
     in_suite_score: bool = True
     evaluate_only: bool = False
-    """Never trained; scored with the head of the task ``scored_by``, whose labels ``label_map`` turns into this one's."""
+    """Never trained; scored with the head of ``scored_by``, whose labels ``label_map`` turns into this task's."""
     scored_by: str | None = None
     label_map: dict[str, str] = {}
     tag_columns: tuple[str, ...] = ()
