@@ -57,7 +57,7 @@ def load_store(
 
 def _key(spec: TaskSpec, split: str, tokenizer: str, data: str, max_length: int) -> str:
     part = spec.splits[split]
-    columns = [spec.text_columns, spec.label_column, part.columns, part.labelled, part.official_rows]
+    columns = [spec.texts_of(split), spec.label_column, part.columns, part.labelled, part.official_rows]
     labels = [spec.labels, sorted(spec.label_values.items()), spec.score_range]
     parts = [_VERSION, spec.name, split, spec.version, spec.kind, columns, labels, tokenizer, data, max_length]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

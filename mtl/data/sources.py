@@ -45,14 +45,14 @@ def read_rows(spec: TaskSpec, split: str, data_root: Path | None) -> Rows:
     if spec.reader == "generated":
         return _generated_rows(spec, split, part)
     path, content = _required_file(spec, split, part, data_root)
-    wanted = (*spec.text_columns, *((spec.label_column,) if part.labelled else ()))
+    wanted = (*spec.texts_of(split), *((spec.label_column,) if part.labelled else ()))
     table = tsv.parse(content, path, wanted=wanted, header=part.columns, official_rows=part.official_rows)
     fingerprint = hashlib.sha256(content).hexdigest()
 
     def where(row: int) -> str:
         return f"{path}, line {table.line_numbers[row]}"
 
-    return _rows(spec, part, table.columns, where, fingerprint, table.dropped_lines)
+    return _rows(spec, split, table.columns, where, fingerprint, table.dropped_lines)
 
 
 def count_rows(spec: TaskSpec, split: str, data_root: Path | None) -> int | None:
@@ -143,19 +143,20 @@ def _generated_rows(spec: TaskSpec, split: str, part: SplitSpec) -> Rows:
     def where(row: int) -> str:
         return f"generated {spec.name}, split {split}, row {row}"
 
-    return _rows(spec, part, columns, where, fingerprint, 0)
+    return _rows(spec, split, columns, where, fingerprint, 0)
 
 
 def _rows(
     spec: TaskSpec,
-    part: SplitSpec,
+    split: str,
     columns: dict[str, list[str]],
     where: Callable[[int], str],
     fingerprint: str,
     dropped_lines: int,
 ) -> Rows:
     """Rows from columns of text; ``where(row)`` says in a message where a row stands."""
-    texts = tuple(columns[name] for name in spec.text_columns)
+    part = spec.splits[split]
+    texts = tuple(columns[name] for name in spec.texts_of(split))
     labels: Labels | None = None
     if part.labelled and spec.kind == "classification":
         labels = _class_indices(spec, columns[spec.label_column], where)

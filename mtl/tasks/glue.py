@@ -1,4 +1,4 @@
-"""The nine GLUE tasks as data: files, labels, metrics and row counts of the official release.
+"""The nine GLUE tasks and their diagnostic set as data: files, labels, metrics and row counts of the official release.
 
 Label names and their order are those of the hub copy (``nyu-mll/glue``), so that a checkpoint trained on either agrees.
 The leaderboard's score leaves no task out; ours leaves out WNLI, as most papers since BERT do, and shows both.
@@ -163,3 +163,32 @@ WNLI = TaskSpec(
 )
 
 SPECS: tuple[TaskSpec, ...] = (COLA, SST2, MRPC, STSB, QQP, MNLI, QNLI, RTE, WNLI)
+
+# Written by experts to show what a model of MNLI knows; the labelled file is published, and no row is for training.
+AX = TaskSpec(
+    name="glue/ax",
+    kind="classification",
+    directory="AX",
+    text_columns=("Premise", "Hypothesis"),
+    label_column="Label",
+    labels=("entailment", "neutral", "contradiction"),
+    metrics=("r3", "accuracy"),
+    primary=("r3",),
+    splits={
+        "dev": SplitSpec(file="diagnostic-full.tsv", official_rows=1104),
+        "test": SplitSpec(
+            file="diagnostic.tsv",
+            hub="test",
+            official_rows=1104,
+            labelled=False,
+            text_columns=("sentence1", "sentence2"),
+        ),
+    },
+    in_suite_score=False,
+    evaluate_only=True,
+    scored_by="glue/mnli",
+    tag_columns=("Lexical Semantics", "Predicate-Argument Structure", "Logic", "Knowledge"),
+    hub=(_HUB, "ax"),
+)
+
+DIAGNOSTICS: tuple[TaskSpec, ...] = (AX,)

@@ -7,7 +7,7 @@ from mtl.errors import ConfigError
 from mtl.tasks import glue, mini
 from mtl.tasks.spec import TaskSpec
 
-_TASKS: dict[str, TaskSpec] = {spec.name: spec for spec in (*mini.SPECS, *glue.SPECS)}
+_TASKS: dict[str, TaskSpec] = {spec.name: spec for spec in (*mini.SPECS, *glue.SPECS, *glue.DIAGNOSTICS)}
 
 
 def get(name: str) -> TaskSpec:
@@ -37,8 +37,9 @@ def suite_names() -> tuple[str, ...]:
 def expand(patterns: Sequence[str]) -> tuple[str, ...]:
     """The task names that ``patterns`` select, in order and without duplicates.
 
-    A pattern is a task (``glue/rte``), a suite (``glue``: all its tasks), or either with a leading ``-``, which takes
-    away what earlier patterns selected. ConfigError for an unknown name and for taking away what is not there.
+    A pattern is a task (``glue/rte``), a suite (``glue``: all its tasks that can be trained), or either with a leading
+    ``-``, which takes away what earlier patterns selected. ConfigError for an unknown name and for taking away what is
+    not there.
     """
     selected: dict[str, None] = {}
     for pattern in patterns:
@@ -60,7 +61,7 @@ def expand(patterns: Sequence[str]) -> tuple[str, ...]:
 def _match(name: str) -> tuple[str, ...]:
     if "/" in name:
         return (get(name).name,)
-    matched = tuple(spec.name for spec in _TASKS.values() if spec.suite == name)
+    matched = tuple(spec.name for spec in _TASKS.values() if spec.suite == name and not spec.evaluate_only)
     if not matched:
         raise ConfigError(_unknown("suite", name, suite_names() + names()))
     return matched

@@ -20,6 +20,8 @@ class SplitSpec(BaseModel):
     labelled: bool = True
     columns: tuple[str, ...] | None = None
     """Column names of a file without a header line, in order; None where the first line names them."""
+    text_columns: tuple[str, ...] | None = None
+    """Columns of the texts where this file calls them otherwise than the task's other files; None where it does not."""
 
 
 class TaskSpec(BaseModel):
@@ -68,6 +70,10 @@ class TaskSpec(BaseModel):
         """Width of the head: the number of classes, 1 for regression."""
         return len(self.labels) if self.kind == "classification" else 1
 
+    def texts_of(self, split: str) -> tuple[str, ...]:
+        """The columns that hold the texts in the file of ``split``."""
+        return self.splits[split].text_columns or self.text_columns
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.kind == "classification" and len(set(self.labels)) != len(self.labels):
@@ -92,4 +98,7 @@ class TaskSpec(BaseModel):
         missing = needed - set(self.splits)
         if missing:
             raise ValueError(f"{self.name}: splits lack {sorted(missing)}")
+        uneven = [name for name in self.splits if len(self.texts_of(name)) != len(self.text_columns)]
+        if uneven:
+            raise ValueError(f"{self.name}: the splits {uneven} have another number of texts than the task")
         return self

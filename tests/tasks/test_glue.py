@@ -1,6 +1,11 @@
 """The GLUE table agrees with the official release and with the hub's label order."""
 
+import pytest
+from pydantic import ValidationError
+
 from mtl.tasks import glue
+from mtl.tasks.registry import expand, get
+from mtl.tasks.spec import TaskSpec
 
 # From the paper's table and the hub's data set card, not from the module under test.
 _OFFICIAL_ROWS = {
@@ -67,3 +72,20 @@ def test_test_splits_are_unlabelled_and_all_others_labelled() -> None:
     for spec in glue.SPECS:
         for split, part in spec.splits.items():
             assert part.labelled != split.startswith("test"), (spec.name, split)
+
+
+def test_the_diagnostic_set_is_chosen_by_its_name_only_and_read_by_the_head_of_mnli() -> None:
+    assert glue.AX.name not in expand(["glue"])
+    assert expand(["glue", "glue/ax"])[-1] == "glue/ax"
+    assert get("glue/ax").scored_by == "glue/mnli"
+    assert glue.AX.labels == glue.MNLI.labels
+    assert {part.official_rows for part in glue.AX.splits.values()} == {1104}
+
+
+def test_a_split_may_call_its_texts_otherwise() -> None:
+    assert glue.AX.texts_of("dev") == ("Premise", "Hypothesis")
+    assert glue.AX.texts_of("test") == ("sentence1", "sentence2")
+    uneven = glue.AX.model_dump()
+    uneven["splits"]["test"]["text_columns"] = ("sentence1",)
+    with pytest.raises(ValidationError, match="another number of texts"):
+        TaskSpec.model_validate(uneven)
