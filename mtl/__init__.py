@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mtl import config, data, metrics, sampling, tasks
     from mtl.api import (
+        compare,
         evaluate,
         load_config,
         plan,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mtl.tasks.spec import TaskSpec
 
 _FUNCTIONS = (
+    "compare",
     "evaluate",
     "load_config",
     "plan",
@@ -36,6 +38,7 @@ _PARTS = ("config", "data", "metrics", "sampling", "tasks")
 
 __all__ = [
     "TaskSpec",
+    "compare",
     "config",
     "data",
     "evaluate",

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from mtl.sampling.samplers import Sampler
     from mtl.stages.catalogue import TaskEntry
     from mtl.stages.plan import RunPlan
+    from mtl.studies.compare import Comparison
     from mtl.tasks.spec import TaskSpec
     from mtl.weighting.protocol import Weighting
 
 __all__ = [
+    "compare",
     "evaluate",
     "load_config",
     "plan",
@@ -93,6 +95,28 @@ def results(paths: Paths) -> "pandas.DataFrame":
     from mtl.studies.score_rows import COLUMNS, score_rows
 
     return pandas.DataFrame(score_rows(find_results(_listed(paths))), columns=list(COLUMNS))
+
+
+def compare(
+    first: str | Path,
+    second: str | Path,
+    *,
+    stage: Stage | None = None,
+    second_stage: Stage | None = None,
+    tasks: Sequence[str] = (),
+    split: str | None = None,
+    flips: int = 5,
+) -> "Comparison":
+    """Two runs task by task: configs, scores, a paired test, and at most ``flips`` examples of each kind that flipped.
+
+    ``stage`` is by default the joint one, else another that both have; ``second_stage`` is of the second run, where it
+    is to be another, so that two stages of one run can be compared as well.
+    """
+    from mtl.studies.compare import compare_runs
+
+    return compare_runs(
+        Path(first), Path(second), stage=stage, second_stage=second_stage, tasks=tasks, split=split, flips=flips
+    )
 
 
 def register_sampler(
