@@ -6,9 +6,11 @@ if TYPE_CHECKING:
     from mtl import config, data, metrics, sampling, tasks
     from mtl.api import (
         compare,
+        doctor,
         evaluate,
         load_config,
         plan,
+        prepare,
         register_head,
         register_sampler,
         register_task,
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = (
     "compare",
+    "doctor",
     "evaluate",
     "load_config",
     "plan",
+    "prepare",
     "register_head",
     "register_sampler",
     "register_task",
@@ -41,10 +45,12 @@ __all__ = [
     "compare",
     "config",
     "data",
+    "doctor",
     "evaluate",
     "load_config",
     "metrics",
     "plan",
+    "prepare",
     "register_head",
     "register_sampler",
     "register_task",

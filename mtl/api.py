@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     from mtl.config.weighting import WeightingSettings
     from mtl.sampling.samplers import Sampler
     from mtl.stages.catalogue import TaskEntry
+    from mtl.stages.doctor import Diagnosis
     from mtl.stages.plan import RunPlan
+    from mtl.stages.prepare import Prepared
     from mtl.studies.compare import Comparison
     from mtl.tasks.spec import TaskSpec
     from mtl.weighting.protocol import Weighting
 
 __all__ = [
     "compare",
+    "doctor",
     "evaluate",
     "load_config",
     "plan",
+    "prepare",
     "register_head",
     "register_sampler",
     "register_task",
@@ -117,6 +121,20 @@ def compare(
     return compare_runs(
         Path(first), Path(second), stage=stage, second_stage=second_stage, tasks=tasks, split=split, flips=flips
     )
+
+
+def prepare(config: RunConfig) -> "Prepared":
+    """Fetch and tokenise all that a run of ``config`` needs, so that the run itself can do without a network."""
+    from mtl.stages.prepare import prepare as prepare_run
+
+    return prepare_run(config)
+
+
+def doctor(config: RunConfig, *, survey: bool = False) -> "Diagnosis":
+    """What ``config`` needs and whether it is on this machine; with ``survey`` what is here of all that is known."""
+    from mtl.stages.doctor import diagnose
+
+    return diagnose(config, survey=survey)
 
 
 def register_sampler(

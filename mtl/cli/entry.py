@@ -4,12 +4,21 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mtl.cli import compare, evaluate, plan, run, table, tasks
+from mtl.cli import compare, doctor, evaluate, plan, prepare, run, table, tasks
 from mtl.cli.arguments import Verb
 from mtl.cli.messages import messages_on_stderr
 from mtl.errors import MtlError
 
-VERBS: tuple[Verb, ...] = (run.VERB, plan.VERB, evaluate.VERB, table.VERB, compare.VERB, tasks.VERB)
+VERBS: tuple[Verb, ...] = (
+    run.VERB,
+    plan.VERB,
+    evaluate.VERB,
+    table.VERB,
+    compare.VERB,
+    tasks.VERB,
+    doctor.VERB,
+    prepare.VERB,
+)
 
 _EXIT_CODES = """exit codes: 0 done; 2 config or usage; 3 data or model missing; 4 a loss or metric is not finite;
 75 stopped by a signal and 130 by Ctrl-C, a checkpoint saved; 1 anything else"""
