@@ -6,22 +6,13 @@ dropped. Every row has as many columns as the header.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from mtl.data.readers.table import Table, column_positions
+from mtl.data.readers.text import BYTE_ORDER_MARK, decode
 from mtl.errors import DataError
 
 _LINE_ENDS = "\r\n"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns by name, all equally long, with the line that each row stands on (counted from 1)."""
-
-    columns: dict[str, list[str]]
-    line_numbers: list[int]
-    dropped_lines: int
 
 
 def parse(
@@ -39,7 +30,7 @@ def parse(
     rows number exactly ``official_rows``, the others are dropped and counted, because official files have such lines
     themselves (QQP's train.tsv has sentences torn in three) and everyone's row counts leave them out.
     """
-    lines = _decode(content, path).rstrip(_LINE_ENDS).split("\n")
+    lines = decode(content, path).rstrip(_LINE_ENDS).split("\n")
     if lines == [""]:
         lines = []
     first_row = 0
@@ -48,7 +39,7 @@ def parse(
             raise DataError(f"{path}: the file is empty; its first line has to name the columns {', '.join(wanted)}")
         header = lines[0].removesuffix("\r").split("\t")
         first_row = 1
-    positions = _positions(header, wanted, path)
+    positions = column_positions(header, wanted, path)
     width = len(header)
     rows: list[list[str]] = []
     line_numbers: list[int] = []
@@ -68,7 +59,7 @@ def parse(
 
 def count_rows(content: bytes, *, header: Sequence[str] | None = None, official_rows: int | None = None) -> int:
     """How many rows ``parse`` would give, counted over the bytes, without a check of what they hold."""
-    content = content.removeprefix(_BYTE_ORDER_MARK).rstrip(_LINE_ENDS.encode())
+    content = content.removeprefix(BYTE_ORDER_MARK).rstrip(_LINE_ENDS.encode())
     if not content:
         return 0
     rows = content.count(b"\n") + (header is not None)
@@ -79,26 +70,6 @@ def count_rows(content: bytes, *, header: Sequence[str] | None = None, official_
     tabs = lines[0].count(b"\t") if header is None else len(header) - 1
     well_formed = sum(line.count(b"\t") == tabs for line in lines) - (header is None)
     return official_rows if well_formed == official_rows else rows
-
-
-def _decode(content: bytes, path: Path) -> str:
-    try:
-        return content.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}, line {line}: not UTF-8 ({error.reason}); save the file as UTF-8") from error
-
-
-def _positions(header: Sequence[str], wanted: Sequence[str], path: Path) -> dict[str, int]:
-    for name in wanted:
-        times = list(header).count(name)
-        if times != 1:
-            fault = "is absent" if times == 0 else f"stands {times} times"
-            raise DataError(
-                f"{path}: column {name!r} {fault} among the columns {', '.join(header)}; "
-                "this is not the file that the task describes, or its header line is missing"
-            )
-    return {name: list(header).index(name) for name in wanted}
 
 
 def _malformed_message(path: Path, malformed: list[tuple[int, int]], width: int) -> str:

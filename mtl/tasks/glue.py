@@ -69,6 +69,7 @@ MRPC = TaskSpec(
     primary=("accuracy", "f1"),
     splits=_splits(3668, 408, 1725),
     hub=(_HUB, "mrpc"),
+    hub_columns={"#1 String": "sentence1", "#2 String": "sentence2", "Quality": "label"},
 )
 
 STSB = TaskSpec(
@@ -82,6 +83,7 @@ STSB = TaskSpec(
     primary=("pearson", "spearman"),
     splits=_splits(5749, 1500, 1379),
     hub=(_HUB, "stsb"),
+    hub_columns={"score": "label"},
 )
 
 QQP = TaskSpec(
@@ -97,6 +99,7 @@ QQP = TaskSpec(
     primary=("accuracy", "f1"),
     splits=_splits(363_846, 40_430, 390_965),
     hub=(_HUB, "qqp"),
+    hub_columns={"is_duplicate": "label"},
 )
 
 MNLI = TaskSpec(
@@ -119,6 +122,7 @@ MNLI = TaskSpec(
     },
     dev_splits=("dev_matched", "dev_mismatched"),
     hub=(_HUB, "mnli"),
+    hub_columns={"sentence1": "premise", "sentence2": "hypothesis", "gold_label": "label"},
 )
 
 QNLI = TaskSpec(
@@ -189,6 +193,7 @@ AX = TaskSpec(
     scored_by="glue/mnli",
     tag_columns=("Lexical Semantics", "Predicate-Argument Structure", "Logic", "Knowledge"),
     hub=(_HUB, "ax"),
+    hub_columns={"sentence1": "premise", "sentence2": "hypothesis"},
 )
 
 DIAGNOSTICS: tuple[TaskSpec, ...] = (AX,)

@@ -1,13 +1,16 @@
 """Every known task by name, and what a list of names, suites and subtractions in a configuration means."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mtl.errors import ConfigError
 from mtl.tasks import glue, mini
+from mtl.tasks.custom import define_task
 from mtl.tasks.spec import TaskSpec
 
-_TASKS: dict[str, TaskSpec] = {spec.name: spec for spec in (*mini.SPECS, *glue.SPECS, *glue.DIAGNOSTICS)}
+_SHIPPED = {spec.name: spec for spec in (*mini.SPECS, *glue.SPECS, *glue.DIAGNOSTICS)}
+_TASKS: dict[str, TaskSpec] = dict(_SHIPPED)
 
 
 def get(name: str) -> TaskSpec:
@@ -34,15 +37,19 @@ def suite_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(spec.suite for spec in _TASKS.values()))
 
 
-def expand(patterns: Sequence[str]) -> tuple[str, ...]:
+def expand(patterns: Sequence[str | Mapping[str, Any]]) -> tuple[str, ...]:
     """The task names that ``patterns`` select, in order and without duplicates.
 
     A pattern is a task (``glue/rte``), a suite (``glue``: all its tasks that can be trained), or either with a leading
-    ``-``, which takes away what earlier patterns selected. ConfigError for an unknown name and for taking away what is
-    not there.
+    ``-``, which takes away what earlier patterns selected. A mapping defines a task of the user's own, which is known
+    by its name from here on, also to later patterns. ConfigError for an unknown name, for taking away what is not
+    there, and for a definition that is not valid or takes a name that others have.
     """
     selected: dict[str, None] = {}
-    for pattern in patterns:
+    for place, pattern in enumerate(patterns):
+        if not isinstance(pattern, str):
+            selected[_define(pattern, patterns[:place])] = None
+            continue
         matched = _match(pattern.removeprefix("-"))
         if not pattern.startswith("-"):
             selected.update(dict.fromkeys(matched))
@@ -56,6 +63,30 @@ def expand(patterns: Sequence[str]) -> tuple[str, ...]:
         for name in present:
             del selected[name]
     return tuple(selected)
+
+
+def split_roles(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the tasks to train, and of those that are only evaluated, each in the order given."""
+    evaluated = tuple(name for name in names if get(name).evaluate_only)
+    return tuple(name for name in names if name not in evaluated), evaluated
+
+
+def _define(definition: Mapping[str, Any], earlier: Sequence[str | Mapping[str, Any]]) -> str:
+    """Make the task known; a later list of tasks may define it anew, since a process can see several configs."""
+    spec = define_task(definition)
+    known = _TASKS.get(spec.name)
+    suites = {shipped.suite for shipped in _SHIPPED.values()}
+    where = definition.get("defined_in", "a definition")
+    if spec.suite in suites:
+        raise ConfigError(
+            f"{where}: the name {spec.name!r} is in the shipped suite {spec.suite!r}, whose scores it would change; "
+            f"choose another, for example mine/{spec.name.split('/')[1]}"
+        )
+    twice = any(not isinstance(other, str) and other.get("name") == spec.name for other in earlier)
+    if twice or (known is not None and known.files_root is None):
+        raise ConfigError(f"{where}: another task is called {spec.name!r} already; give this one another name")
+    _TASKS[spec.name] = spec
+    return spec.name
 
 
 def _match(name: str) -> tuple[str, ...]:

@@ -56,8 +56,10 @@ class TaskSpec(BaseModel):
     """Columns of a diagnostic set that name the phenomena of a row, several separated by semicolons."""
     files_root: str | None = None
     """Directory of a user's files; None for the layout of the data root."""
-    hub: tuple[str, str] | None = None
-    """Hub data set id and configuration, for example ``("nyu-mll/glue", "rte")``."""
+    hub: tuple[str, str | None] | None = None
+    """Hub data set and configuration: ``("nyu-mll/glue", "rte")``. A folder begins with ``.``, ``/`` or ``~``."""
+    hub_columns: dict[str, str] = {}
+    """What the hub calls a column, for those that it calls otherwise than the file."""
     version: int = 1
 
     @property
