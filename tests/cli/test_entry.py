@@ -57,7 +57,7 @@ def test_a_wrong_config_is_exit_code_2_and_names_the_nearest_key(capsys: pytest.
 def test_help_names_every_verb_and_each_verb_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for verb in ("run", "plan", "eval", "table", "compare", "tasks"):
+    for verb in ("run", "plan", "eval", "table", "compare", "tasks", "doctor", "prepare"):
         assert f"\n  {verb} " in shown
         assert main([verb, "--help"]) == 0
         assert f"usage: mtl {verb}" in capsys.readouterr().out
