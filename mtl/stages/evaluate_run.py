@@ -3,26 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from mtl import tasks as task_registry
-from mtl.config.load import load_config
-from mtl.config.locations import cache_directory, data_root
-from mtl.config.resolve import resolve_head, resolve_stage
-from mtl.config.run import RunConfig, Stage
-from mtl.data.build_store import load_store
-from mtl.data.tokenizer import tokenizer_from_path
+from mtl.config.locations import data_root
+from mtl.config.run import Stage
+from mtl.data.store import TokenStore
+from mtl.data.tags import read_tags
 from mtl.errors import ConfigError, DataError
-from mtl.evaluation.evaluate import Evaluator, score_predictions
-from mtl.models.head_registry import make_head
-from mtl.models.load import load_saved_encoder
-from mtl.models.multitask import MultitaskModel
+from mtl.evaluation.diagnostics import TagDiagnosis, diagnose
+from mtl.evaluation.evaluate import SplitPredictions, score_predictions
 from mtl.records import SplitRecord
-from mtl.rundir import RunDirectory
-from mtl.runtime.checkpoint_files import verify_checkpoint
-from mtl.runtime.signals import StopSignals
-from mtl.stages.context import stage_precision
-from mtl.stages.environment import read_environment, start_hardware
-from mtl.stages.models import check_heads, load_weights
-from mtl.stages.training_files import selected_weights
+from mtl.stages.open_run import OpenedModel, OpenedRun, head_task, matching_splits, open_run
+from mtl.stages.predict_run import predict_split
 from mtl.tasks.spec import TaskSpec
 
 
@@ -34,58 +24,42 @@ def evaluate_run(
     Runs as the run did: same precision, same batches, so the scores equal those in its result. DataError where the
     stage has no weights, or the split no labels.
     """
-    run = RunDirectory(path)
-    if not run.config.is_file():
-        raise DataError(f"{path} is no run directory: it has no config.yaml")
-    config = load_config(run.config)
-    known = task_registry.expand(config.tasks)
-    chosen = task_registry.expand(tasks) if tasks else known
-    strangers = sorted(set(chosen) - set(known))
-    if strangers:
-        raise ConfigError(f"{path} was not trained on {', '.join(strangers)}; it was on {', '.join(known)}")
-    hardware = start_hardware(config, read_environment(run.environment))
-    scores = {}
-    with StopSignals() as signals:
-        for name in chosen:
-            spec = task_registry.get(name)
-            settings = resolve_stage(config, stage, None if stage == "joint" else name)
-            directory = selected_weights(run.stage(stage, None if stage == "joint" else name), settings.selection)
-            model = _load(config, stage, spec, directory).to(hardware.device)
-            evaluator = Evaluator(
-                settings.evaluation.tokens_per_batch,
-                stage_precision(config, settings, hardware.precision, hardware.device),
-                hardware.device,
-                check=signals.raise_if_requested,
-            )
-            splits = spec.dev_splits if split is None else (split,)
-            scores[name] = {part: _score(config, model, spec, part, directory, evaluator) for part in splits}
+    scores: dict[str, dict[str, SplitRecord]] = {}
+    with open_run(path) as opened:
+        for spec in opened.choose(tasks):
+            model = opened.open_model(stage, head_task(spec))
+            scores[spec.name] = {}
+            for part in spec.dev_splits if split is None else matching_splits(spec, split):
+                store = _labelled(opened, model, spec, part)
+                scores[spec.name][part] = _record(spec, part, predict_split(model, spec, store), store)
     return scores
 
 
-def _load(config: RunConfig, stage: Stage, spec: TaskSpec, directory: Path) -> MultitaskModel:
-    verify_checkpoint(directory)
-    check_heads(directory, [spec])
-    encoder = load_saved_encoder(directory, config.encoder.batching)
-    head = make_head(spec, encoder.width, resolve_head(config, stage, spec.name))
-    model = MultitaskModel(encoder, {spec.name: head})
-    load_weights(model, directory)
-    return model
+def diagnose_run(path: Path, task: str, *, stage: Stage = "joint", split: str | None = None) -> TagDiagnosis:
+    """R3 of a diagnostic set, whole and by the phenomena its rows are tagged with; ``split`` None is its dev split.
+
+    ConfigError for a task whose rows have no tags.
+    """
+    with open_run(path) as opened:
+        (spec,) = opened.choose([task])
+        if not spec.tag_columns:
+            raise ConfigError(f"the rows of {task} have no tags, so it is no diagnostic set; such as glue/ax has them")
+        part = spec.dev_splits[0] if split is None else split
+        model = opened.open_model(stage, head_task(spec))
+        store = _labelled(opened, model, spec, part)
+        tags = read_tags(spec, part, data_root(opened.config), expected=store.data_fingerprint)
+        return diagnose(predict_split(model, spec, store).predictions, store.labels, tags)
 
 
-def _score(
-    config: RunConfig, model: MultitaskModel, spec: TaskSpec, split: str, directory: Path, evaluator: Evaluator
-) -> SplitRecord:
-    store = load_store(
-        spec,
-        split,
-        tokenizer_from_path(directory),
-        max_length=config.data.max_length,
-        root=data_root(config),
-        cache=cache_directory(config),
-    )
+def _labelled(opened: OpenedRun, model: OpenedModel, spec: TaskSpec, split: str) -> TokenStore:
+    store = opened.store(spec, split, model.directory)
     if not store.labelled:
         raise DataError(f"{spec.name}, split {split}: it has no labels, so it cannot be scored")
-    scores = score_predictions(spec, evaluator.predict(model, spec, store))
+    return store
+
+
+def _record(spec: TaskSpec, split: str, predicted: SplitPredictions, store: TokenStore) -> SplitRecord:
+    scores = score_predictions(spec, predicted)
     return SplitRecord(
         metrics=scores.metrics,
         rows=store.rows,
