@@ -131,7 +131,7 @@ def _from_directory(
             if hasattr(config, name):
                 setattr(config, name, value)
         # What the file lacks is drawn from torch's global generator, which is put back as it was.
-        with torch.random.fork_rng(devices=[]), _quiet_transformers():
+        with torch.random.fork_rng(devices=[]), quiet_transformers():
             model, report = AutoModel.from_pretrained(
                 path,
                 config=config,
@@ -152,7 +152,7 @@ def _from_directory(
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Keep transformers from showing bars and a report of missing weights: what is missing is judged here."""
     from transformers.utils import logging as transformers_logging
 
