@@ -5,11 +5,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mtl import config, data, metrics, sampling, tasks
     from mtl.api import (
+        check_submission,
         compare,
+        diagnose,
         doctor,
         evaluate,
+        export,
         load_config,
         plan,
+        predict,
         prepare,
         register_head,
         register_sampler,
@@ -17,17 +21,22 @@ if TYPE_CHECKING:
         register_weighting,
         results,
         run,
+        submit,
         table,
         task_catalogue,
     )
     from mtl.tasks.spec import TaskSpec
 
 _FUNCTIONS = (
+    "check_submission",
     "compare",
+    "diagnose",
     "doctor",
     "evaluate",
+    "export",
     "load_config",
     "plan",
+    "predict",
     "prepare",
     "register_head",
     "register_sampler",
@@ -35,6 +44,7 @@ _FUNCTIONS = (
     "register_weighting",
     "results",
     "run",
+    "submit",
     "table",
     "task_catalogue",
 )
@@ -42,14 +52,18 @@ _PARTS = ("config", "data", "metrics", "sampling", "tasks")
 
 __all__ = [
     "TaskSpec",
+    "check_submission",
     "compare",
     "config",
     "data",
+    "diagnose",
     "doctor",
     "evaluate",
+    "export",
     "load_config",
     "metrics",
     "plan",
+    "predict",
     "prepare",
     "register_head",
     "register_sampler",
@@ -58,6 +72,7 @@ __all__ = [
     "results",
     "run",
     "sampling",
+    "submit",
     "table",
     "task_catalogue",
     "tasks",

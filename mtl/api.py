@@ -16,21 +16,28 @@ if TYPE_CHECKING:
     from mtl.config.encoder import HeadSettings
     from mtl.config.sampling import SamplingSettings
     from mtl.config.weighting import WeightingSettings
+    from mtl.evaluation.benchmarks import BenchmarkName
+    from mtl.evaluation.diagnostics import TagDiagnosis
     from mtl.sampling.samplers import Sampler
     from mtl.stages.catalogue import TaskEntry
     from mtl.stages.doctor import Diagnosis
     from mtl.stages.plan import RunPlan
     from mtl.stages.prepare import Prepared
+    from mtl.stages.submit_run import Submission
     from mtl.studies.compare import Comparison
     from mtl.tasks.spec import TaskSpec
     from mtl.weighting.protocol import Weighting
 
 __all__ = [
+    "check_submission",
     "compare",
+    "diagnose",
     "doctor",
     "evaluate",
+    "export",
     "load_config",
     "plan",
+    "predict",
     "prepare",
     "register_head",
     "register_sampler",
@@ -38,6 +45,7 @@ __all__ = [
     "register_weighting",
     "results",
     "run",
+    "submit",
     "table",
     "task_catalogue",
 ]
@@ -63,6 +71,59 @@ def evaluate(
     from mtl.stages.evaluate_run import evaluate_run
 
     return evaluate_run(Path(run), stage=stage, tasks=tasks, split=split)
+
+
+def diagnose(run: str | Path, task: str, *, stage: Stage = "joint", split: str | None = None) -> "TagDiagnosis":
+    """R3 of a diagnostic set (``glue/ax``) over all rows, and by the coarse and fine tags of its rows."""
+    from mtl.stages.evaluate_run import diagnose_run
+
+    return diagnose_run(Path(run), task, stage=stage, split=split)
+
+
+def predict(
+    run: str | Path,
+    *,
+    stage: Stage = "joint",
+    tasks: Sequence[str] = (),
+    split: str = "test",
+    out: str | Path | None = None,
+) -> dict[str, dict[str, Path]]:
+    """Write predictions for a split of the tasks, labelled or not, as Parquet files; their paths by task and split.
+
+    They go below ``out``, by default into the run's own directory.
+    """
+    from mtl.stages.predict_run import predict_run
+
+    return predict_run(Path(run), stage=stage, tasks=tasks, split=split, out=None if out is None else Path(out))
+
+
+def submit(
+    run: str | Path,
+    out: str | Path,
+    *,
+    benchmark: "BenchmarkName" = "glue",
+    stage: Stage = "joint",
+    fill_missing: bool = False,
+) -> "Submission":
+    """Write the zip that a leaderboard takes; files that cannot be predicted are an error, or filled if so asked."""
+    from mtl.stages.submit_run import submit_run
+
+    return submit_run(Path(run), Path(out), benchmark=benchmark, stage=stage, fill_missing=fill_missing)
+
+
+def check_submission(path: str | Path, *, benchmark: "BenchmarkName" = "glue") -> list[str]:
+    """What is wrong with a zip for a leaderboard, each fault with its file and line; nothing where all is well."""
+    from mtl.evaluation.benchmarks import BENCHMARKS
+    from mtl.evaluation.submission_check import zip_faults
+
+    return zip_faults(BENCHMARKS[benchmark], Path(path))
+
+
+def export(run: str | Path, directory: str | Path, *, task: str, stage: Stage = "joint") -> Path:
+    """Write one task of a run as a directory that plain transformers opens, its logits compared; its path."""
+    from mtl.stages.export import export_task
+
+    return export_task(Path(run), Path(directory), task=task, stage=stage)
 
 
 def plan(config: RunConfig, *, official_sizes: bool = False) -> "RunPlan":

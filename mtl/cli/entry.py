@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mtl.cli import compare, doctor, evaluate, plan, prepare, run, table, tasks
+from mtl.cli import compare, doctor, evaluate, export, plan, predict, prepare, run, submit, table, tasks
 from mtl.cli.arguments import Verb
 from mtl.cli.messages import messages_on_stderr
 from mtl.errors import MtlError
@@ -13,6 +13,9 @@ VERBS: tuple[Verb, ...] = (
     run.VERB,
     plan.VERB,
     evaluate.VERB,
+    predict.VERB,
+    submit.VERB,
+    export.VERB,
     table.VERB,
     compare.VERB,
     tasks.VERB,
