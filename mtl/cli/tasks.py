@@ -4,14 +4,17 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from mtl import api
 from mtl.cli.arguments import Verb, declare_settings, load_plugins, split_settings
+from mtl.config.documents import read_yaml
 from mtl.config.load import read_document, validate_config
 from mtl.config.locations import data_root
+from mtl.config.task_files import is_task_file, read_definition
 from mtl.stages.catalogue import SplitEntry, TaskEntry
 from mtl.studies.columns import aligned
-from mtl.tasks.registry import expand, suite_names
+from mtl.tasks.registry import expand, names
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +24,12 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 def _act(arguments: argparse.Namespace) -> int:
     load_plugins(arguments.plugin)
-    document = read_document(*split_settings(arguments.settings))
-    document.setdefault("tasks", list(suite_names()))
+    words, overrides = split_settings(arguments.settings)
+    task_files = [Path(word) for word in words if is_task_file(word) and "name" in read_yaml(Path(word))]
+    document = read_document([word for word in words if Path(word) not in task_files], overrides)
+    if task_files:
+        document["tasks"] = [read_definition(path) for path in task_files]
+    document.setdefault("tasks", list(names()))
     config = validate_config(document)
     root = data_root(config)
     entries = api.task_catalogue(expand(config.tasks), root)
@@ -38,13 +45,14 @@ def _lines(entries: Sequence[TaskEntry]) -> list[str]:
     header = ("task", "data", "train", "official", "scored on", "rows", "official", "metrics", "labels")
     rows = []
     for entry in entries:
-        train, *dev = entry.splits.values()
+        train = [split for name, split in entry.splits.items() if name == "train"]
+        dev = [split for name, split in entry.splits.items() if name != "train"]
         metrics = " ".join(name + ("*" if name in entry.primary else "") for name in entry.metrics)
         rows.append(
             (
                 entry.name,
                 entry.data,
-                *_counts([train]),
+                *_counts(train),
                 "+".join(name for name in entry.splits if name != "train"),
                 *_counts(dev),
                 metrics,
@@ -67,7 +75,7 @@ def _labels(entry: TaskEntry) -> str:
 
 VERB = Verb(
     "tasks",
-    "list the known tasks (or those of a config) and whether their data are here",
+    "list the known tasks (or those of a config, or task files) and whether their data are here",
     "mtl tasks data.root=~/data",
     _declare,
     _act,

@@ -8,6 +8,7 @@ from typing import Any
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig, Stage, StageSettings
 from mtl.config.settings import identity_document
+from mtl.config.task_files import identity_of_tasks
 
 _BLOCKS = ("single", "joint", "finetune", "task_overrides")
 
@@ -23,6 +24,8 @@ def identity(config: RunConfig, tasks: Sequence[str] = ()) -> dict[str, Any]:
         document.pop(name)
     if tasks:
         document["tasks"] = list(tasks)
+    else:
+        document |= identity_of_tasks(config.tasks)
     document["resolved"] = {stage: _resolved(config, stage, tasks) for stage in config.stages}
     return document
 
@@ -32,7 +35,8 @@ def arm_hash(
 ) -> str:
     """SHA-256, in hexadecimal, of everything but the seed that can change a result.
 
-    ``data_fingerprints`` are of the tasks' rows by task name; ``encoder_hash`` of the weights that are started from.
+    ``data_fingerprints`` are of the tasks' rows, and of what a task defined by the user is; ``encoder_hash`` of the
+    weights that are started from.
     """
     settings = identity(config, tasks)
     settings.pop("seed")

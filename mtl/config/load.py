@@ -13,6 +13,7 @@ from mtl.config.merge import merge
 from mtl.config.problems import describe_problems
 from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig, Stage
+from mtl.config.task_files import with_definitions
 from mtl.config.values import nested, parse_assignment
 from mtl.errors import ConfigError
 
@@ -30,13 +31,18 @@ def load_config(sources: str | Path | Sequence[str | Path], overrides: Sequence[
 
 
 def read_document(sources: str | Path | Sequence[str | Path], overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """The merged settings before validation, all values still text."""
+    """The merged settings before validation, all values still text; task files are replaced by what they say.
+
+    A task file's path is relative to the folder of the config that names it, on the command line to the working
+    directory.
+    """
     directory = configs_directory()
     document = read_yaml(directory / "base.yaml")
     for source in [sources] if isinstance(sources, str | Path) else sources:
-        document = merge(document, read_yaml(_find(source, directory)))
+        path = _find(source, directory)
+        document = merge(document, with_definitions(read_yaml(path), path))
     for override in overrides:
-        document = merge(document, nested(*parse_assignment(override)))
+        document = merge(document, with_definitions(nested(*parse_assignment(override)), Path("command line")))
     return _without_emptied_blocks(document)
 
 

@@ -76,6 +76,8 @@ def _locate(location: tuple[int | str, ...], root: type[Settings]) -> tuple[list
 def _without_union_member(parts: list[int | str], annotation: Any) -> list[int | str]:
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
+    if get_origin(annotation) is tuple and len(parts) > 1:
+        return [parts[0], *_without_union_member(parts[1:], get_args(annotation)[0])]
     members = [member for member in get_args(annotation) if member is not type(None)]
     is_union = get_origin(annotation) in (Union, types.UnionType) and len(members) > 1
     return [part for part in parts[is_union:] if part != "[key]"]

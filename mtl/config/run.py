@@ -59,7 +59,8 @@ class RunConfig(StageSettings):
     out: str = execution("runs/run")
     seed: int = Field(default=1, ge=0)
     stages: tuple[Stage, ...] = Field(default=("single", "joint", "finetune"), min_length=1)
-    tasks: tuple[str, ...] = Field(min_length=1)
+    tasks: tuple[str | dict[str, Any], ...] = Field(min_length=1)
+    """Names of tasks and suites, and definitions of tasks of the user's own (see mtl.config.task_files)."""
     data: DataSettings = DataSettings()
     encoder: AnyEncoder = PretrainedEncoder()
     logging: LoggingSettings = execution(LoggingSettings())

@@ -4,7 +4,7 @@ A run's ``config.yaml`` therefore holds the definitions themselves: a task file 
 neither a resume nor an evaluation of that run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,18 @@ def read_definition(path: Path) -> dict[str, Any]:
     return {**read_yaml(absolute), ORIGIN: str(absolute)}
 
 
-def identity_of_entry(entry: Any) -> Any:
-    """An entry without what cannot change a result: the place of its files, whose content has fingerprints."""
-    return {key: value for key, value in entry.items() if key != ORIGIN} if isinstance(entry, Mapping) else entry
+def identity_of_tasks(entries: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
+    """The entries, definitions by name apart, without what cannot change a result.
+
+    That is where they were defined: the files lie in the same folder, and their content has fingerprints.
+    """
+    names = [entry if isinstance(entry, str) else str(entry.get("name")) for entry in entries]
+    defined = {
+        name: {key: value for key, value in entry.items() if key != ORIGIN}
+        for name, entry in zip(names, entries, strict=True)
+        if not isinstance(entry, str)
+    }
+    return {"tasks": names, **({"definitions": defined} if defined else {})}
 
 
 def _entry(entry: Any, origin: Path) -> Any:

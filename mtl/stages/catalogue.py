@@ -19,7 +19,7 @@ class SplitEntry:
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """One task. ``splits`` are train and those it is scored on; ``data`` says whether all of their rows are here."""
+    """One task. ``splits`` are train where there is one and those it is scored on; ``data``: are they here."""
 
     name: str
     kind: TaskKind
@@ -40,7 +40,7 @@ def task_entries(names: Sequence[str], data_root: Path | None) -> list[TaskEntry
 def _entry(spec: TaskSpec, data_root: Path | None) -> TaskEntry:
     splits = {
         split: SplitEntry(spec.splits[split].official_rows, count_rows(spec, split, data_root))
-        for split in ("train", *spec.dev_splits)
+        for split in (*(() if spec.evaluate_only else ("train",)), *spec.dev_splits)
     }
     return TaskEntry(
         spec.name,

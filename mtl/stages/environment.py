@@ -12,6 +12,7 @@ from mtl.config.run import RunConfig
 from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
 from mtl.runtime.precision import Precision, choose_precision
 from mtl.stages.context import RunContext
+from mtl.tasks.custom import spec_fingerprint
 
 logger = logging.getLogger("mtl")
 
@@ -66,6 +67,10 @@ def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
     data = {task: found.describe() for task, found in context.data.items()}
     fingerprints = {
         f"{task}/{split}": str(facts["sha256"]) for task, splits in data.items() for split, facts in splits.items()
+    }
+    # What a shipped task is belongs to the code; what a user's own one is can change between two runs of an arm.
+    fingerprints |= {
+        task: spec_fingerprint(found.spec) for task, found in context.data.items() if found.spec.files_root is not None
     }
     # A scratch encoder's weights follow from settings and seed, so they must not set arms apart.
     weights = context.loaded.weights_sha256 if context.config.encoder.kind == "pretrained" else ""

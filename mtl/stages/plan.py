@@ -12,11 +12,12 @@ from mtl.config.locations import data_root
 from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig, Stage, StageSettings
 from mtl.config.settings import identity_document
+from mtl.data.files import missing_message
 from mtl.data.sources import count_rows
 from mtl.errors import ConfigError, DataError
 from mtl.stages.expectations import expectations
 from mtl.stages.sizes import most_train_rows, training_rows
-from mtl.tasks.registry import expand, get
+from mtl.tasks.registry import expand, get, split_roles
 from mtl.tasks.spec import TaskSpec
 
 
@@ -80,7 +81,7 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False) -> RunPlan:
     Raises ConfigError as the run would for settings that cannot be meant, and DataError where a training file is
     missing.
     """
-    specs = tuple(get(name) for name in expand(config.tasks))
+    specs = tuple(get(name) for name in split_roles(expand(config.tasks))[0])
     root = None if official_sizes else data_root(config)
     rows = {spec.name: _train_rows(spec, root, official_sizes=official_sizes) for spec in specs}
     return RunPlan(
@@ -103,10 +104,9 @@ def _train_rows(spec: TaskSpec, root: Path | None, *, official_sizes: bool) -> i
         return rows
     rows = count_rows(spec, "train", root)
     if rows is None:
-        place = "no data root is set" if root is None else f"it is not under {root}"
+        official = spec.splits["train"].official_rows is not None
         raise DataError(
-            f"{spec.name}: the training file {spec.suite}/{spec.directory}/{spec.splits['train'].file} is missing "
-            f"({place}). Set data.root or MTL_DATA_DIR, or plan with --official-sizes, which needs no data"
+            missing_message(spec, "train", root) + (" Or plan with --official-sizes, which needs no data." * official)
         )
     return rows
 

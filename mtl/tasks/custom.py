@@ -1,6 +1,8 @@
 """A user's own task: a few lines of YAML over files or a hub data set become a ``TaskSpec``."""
 
 import difflib
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -96,6 +98,14 @@ def define_task(definition: Mapping[str, Any]) -> TaskSpec:
         raise ConfigError(f"{origin}: the task is not valid:\n" + "\n".join(f"  {line}" for line in problems)) from None
     except ValueError as error:
         raise ConfigError(f"{origin}: {error}") from None
+
+
+def spec_fingerprint(spec: TaskSpec) -> str:
+    """The sha256 of what a task is, wherever its files lie: of runs that differ in it, none continues another."""
+    document = spec.model_dump(mode="json", exclude={"files_root", "directory", "reader", "hub"})
+    for part in document["splits"].values():
+        del part["file"], part["hub"]
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def _spec(given: TaskDefinition) -> TaskSpec:
