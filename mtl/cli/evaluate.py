@@ -8,8 +8,10 @@ from typing import get_args
 from mtl import api
 from mtl.atomic import write_text_atomically
 from mtl.cli.arguments import Verb, declare_plugins, load_plugins
+from mtl.config.load import load_config
 from mtl.config.run import Stage
 from mtl.errors import ConfigError
+from mtl.rundir import RunDirectory
 from mtl.studies.columns import aligned
 from mtl.tasks.registry import expand, get
 
@@ -18,7 +20,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's directory")
     parser.add_argument("--stage", choices=get_args(Stage), default="joint", help="whose weights; joint by default")
     parser.add_argument(
-        "--task", action="append", default=[], metavar="T", help="only this task or suite; may be repeated"
+        "--task", action="append", default=[], metavar="T", help="only this task, suite or task file; may be repeated"
     )
     parser.add_argument("--split", default=None, help="the split to score; by default those the task is scored on")
     parser.add_argument(
@@ -29,6 +31,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 def _act(arguments: argparse.Namespace) -> int:
     load_plugins(arguments.plugin)
+    _learn_tasks_of(Path(arguments.run))
     tagged = [name for name in expand(arguments.task) if get(name).tag_columns]
     if arguments.out is not None:
         _check_out(Path(arguments.out), tagged)
@@ -38,6 +41,13 @@ def _act(arguments: argparse.Namespace) -> int:
     for task in tagged:
         _print_diagnosis(arguments, task)
     return 0
+
+
+def _learn_tasks_of(run: Path) -> None:
+    """Make the tasks that the run's config defines known by name; whether it is a run at all is found out later."""
+    config = RunDirectory(run).config
+    if config.is_file():
+        expand(load_config(config).tasks)
 
 
 def _print_scores(arguments: argparse.Namespace, tasks: Sequence[str]) -> None:

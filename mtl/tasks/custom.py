@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from mtl.config.settings import Settings
 from mtl.config.task_files import ORIGIN
 from mtl.errors import ConfigError
-from mtl.tasks.spec import MetricName, Reader, SplitSpec, TaskSpec
+from mtl.tasks.spec import MetricName, Reader, SplitSpec, TaskName, TaskSpec
 
 Format = Literal["csv", "tsv", "jsonl", "parquet"]
 
@@ -46,7 +46,7 @@ class TaskDefinition(Settings):
     evaluated, by that task's head.
     """
 
-    name: str
+    name: TaskName
     files: dict[str, str] | None = None
     format: Format | None = None
     hub: HubDefinition | None = None
@@ -54,8 +54,8 @@ class TaskDefinition(Settings):
     label: str = "label"
     labels: tuple[str, ...] | dict[str, str] | None = None
     score_range: tuple[float, float] | None = None
-    metrics: tuple[MetricName, ...] | None = Field(default=None, min_length=1)
-    primary: tuple[MetricName, ...] | None = Field(default=None, min_length=1)
+    metrics: tuple[MetricName, ...] | None = None
+    primary: tuple[MetricName, ...] | None = None
     positive: str | None = None
     unlabelled: tuple[str, ...] = ()
     evaluate_only: bool = False
@@ -117,7 +117,8 @@ def _spec(given: TaskDefinition) -> TaskSpec:
     if "train" not in sources and given.scored_by is None:
         raise ValueError(f"{where}: names no train split; a task that is only evaluated says scored_by: SUITE/TASK")
     classes = given.labels if isinstance(given.labels, dict) else {name: name for name in given.labels or ()}
-    metrics = given.metrics or (("pearson", "spearman") if given.labels is None else ("accuracy",))
+    usual: tuple[MetricName, ...] = ("pearson", "spearman") if given.labels is None else ("accuracy",)
+    metrics = usual if given.metrics is None else given.metrics
     labels = tuple(dict.fromkeys(classes.values()))
     if isinstance(given.labels, tuple) and len(given.labels) != len(labels):
         raise ValueError(f"labels: a name stands twice in {', '.join(given.labels)}")
@@ -133,7 +134,7 @@ def _spec(given: TaskDefinition) -> TaskSpec:
         positive_label=_positive(given, metrics, labels),
         score_range=given.score_range,
         metrics=metrics,
-        primary=given.primary or metrics,
+        primary=metrics if given.primary is None else given.primary,
         splits={split: _split(given, split, source) for split, source in sources.items()},
         dev_splits=dev,
         evaluate_only=given.scored_by is not None,
@@ -191,7 +192,11 @@ def _problems(error: ValidationError) -> list[str]:
             message = f"unknown key; did you mean {near[0]}?" if near else f"unknown key; known are {', '.join(keys)}"
         elif details["type"] == "missing":
             message = "is not set"
-        elif path == ["name"]:
-            message = f"{details['input']!r} is no name; write SUITE/TASK, letters, digits and . _ - (64 at most each)"
+        elif details["type"] == "tuple_type":
+            message = f"must be a list; write [{details['input']}]"
+        elif details["type"] == "string_pattern_mismatch":
+            message = (
+                f"{details['input']!r:.80} is no name; write SUITE/TASK of letters, digits and . _ -, 64 at most each"
+            )
         lines[f"{'.'.join(path) or 'task'}: {message}"] = None
     return list(lines)

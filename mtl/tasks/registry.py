@@ -2,8 +2,10 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from mtl.config.task_files import is_task_file, read_definition
 from mtl.errors import ConfigError
 from mtl.tasks import glue, mini
 from mtl.tasks.custom import define_task
@@ -41,14 +43,15 @@ def expand(patterns: Sequence[str | Mapping[str, Any]]) -> tuple[str, ...]:
     """The task names that ``patterns`` select, in order and without duplicates.
 
     A pattern is a task (``glue/rte``), a suite (``glue``: all its tasks that can be trained), or either with a leading
-    ``-``, which takes away what earlier patterns selected. A mapping defines a task of the user's own, which is known
-    by its name from here on, also to later patterns. ConfigError for an unknown name, for taking away what is not
+    ``-``, which takes away what earlier patterns selected. A mapping, or the path of a task file, defines a task of the
+    user's own, which is known by its name from here on, also to later patterns. ConfigError for an unknown name, for taking away what is not
     there, and for a definition that is not valid or takes a name that others have.
     """
     selected: dict[str, None] = {}
     for place, pattern in enumerate(patterns):
-        if not isinstance(pattern, str):
-            selected[_define(pattern, patterns[:place])] = None
+        if not isinstance(pattern, str) or is_task_file(pattern):
+            definition = read_definition(Path(pattern)) if isinstance(pattern, str) else pattern
+            selected[_define(definition, patterns[:place])] = None
             continue
         matched = _match(pattern.removeprefix("-"))
         if not pattern.startswith("-"):

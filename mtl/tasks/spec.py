@@ -1,11 +1,12 @@
 """What a task is: a name, its texts and labels, its metrics and where its rows lie. Data only, no code per task."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 TaskKind = Literal["classification", "regression"]
 MetricName = Literal["accuracy", "f1", "matthews", "pearson", "spearman", "exact_match", "r3"]
+TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Reader = Literal["tsv", "csv", "jsonl", "parquet", "hub", "generated"]
 
 
@@ -33,7 +34,7 @@ class TaskSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    name: TaskName
     kind: TaskKind
     reader: Reader = "tsv"
     directory: str
