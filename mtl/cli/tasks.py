@@ -64,7 +64,8 @@ def _lines(entries: Sequence[TaskEntry]) -> list[str]:
 
 def _counts(splits: Sequence[SplitEntry]) -> tuple[str, str]:
     here = "+".join("-" if split.rows is None else f"{split.rows:,}" for split in splits)
-    return here, "+".join("-" if split.rows_official is None else f"{split.rows_official:,}" for split in splits)
+    official = "+".join("-" if split.rows_official is None else f"{split.rows_official:,}" for split in splits)
+    return here or "-", official or "-"
 
 
 def _labels(entry: TaskEntry) -> str:

@@ -44,8 +44,8 @@ def expand(patterns: Sequence[str | Mapping[str, Any]]) -> tuple[str, ...]:
 
     A pattern is a task (``glue/rte``), a suite (``glue``: all its tasks that can be trained), or either with a leading
     ``-``, which takes away what earlier patterns selected. A mapping, or the path of a task file, defines a task of the
-    user's own, which is known by its name from here on, also to later patterns. ConfigError for an unknown name, for taking away what is not
-    there, and for a definition that is not valid or takes a name that others have.
+    user's own, which is known by its name from here on, also to later patterns. ConfigError for an unknown name, for
+    taking away what is not there, and for a definition that is not valid or takes a name that others have.
     """
     selected: dict[str, None] = {}
     for place, pattern in enumerate(patterns):
