@@ -63,8 +63,9 @@ def _row_fault(file: SubmissionFile, number: int, cells: Sequence[str]) -> str |
     if index != str(number):
         return f"index {index[:20]!r} where {number} has to stand: every row of the test file, in its order, from 0"
     if file.score_range is None:
-        spellings = sorted(set(file.spellings.values()))
-        return None if value in spellings else f"{value[:40]!r} is none of {', '.join(spellings)}"
+        if value in file.spellings.values():
+            return None
+        return f"{value[:40]!r} is none of {', '.join(sorted(set(file.spellings.values())))}"
     low, high = file.score_range
     try:
         score = float(value)
