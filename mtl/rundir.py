@@ -8,6 +8,7 @@
 Paths are computed, nothing is created, except by :func:`prepare_run_directory`.
 """
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -73,19 +74,27 @@ class RunDirectory:
                 entry.unlink()
 
 
+def check_place(path: Path) -> None:
+    """Raise ``ConfigError`` where no run directory can be at ``path``: a file is in the way, or one may not write."""
+    there = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.exists(place))
+    if not there.is_dir():
+        raise ConfigError(f"{there} is a file, and a run needs a directory: choose another out=")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ConfigError(f"{there} may not be written: choose another out=, or mend its permissions")
+
+
 def prepare_run_directory(path: Path, *, resume: bool, overwrite: bool) -> RunDirectory:
     """An existing directory ready for a run: empty, or with ``resume`` as an earlier run left it.
 
     A directory that holds nothing but a lock counts as empty, so this may, and where another trainer could be at work
     on the same directory should, be called while the run's lock is held. Raises ``ConfigError`` where files of
     somebody would be mixed up or lost: a directory with content and neither flag; ``overwrite`` of a directory that is
-    not a run's; ``resume`` of a run that is not there.
+    not a run's; ``resume`` of a run that is not there; what :func:`check_place` refuses.
     """
     run = RunDirectory(path)
     if resume and overwrite:
         raise ConfigError("--resume continues a run and --overwrite deletes it: give one of them")
-    if path.exists() and not path.is_dir():
-        raise ConfigError(f"{path} is a file, and a run needs a directory: choose another out=")
+    check_place(path)
     occupied = path.is_dir() and bool(run.content())
     if resume and not (occupied and run.config.is_file()):
         raise ConfigError(f"nothing to resume in {path}: it has no config.yaml. Check out=, or leave out --resume")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mtl.errors import ConfigError
 
+_MODULE = re.compile(r"\w+(\.\w+)*")
 # The first key is plain, so that a path such as runs/a=b.yaml is taken for the file it is.
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\.[^=]*)?=")
 
@@ -59,6 +60,8 @@ def load_plugins(modules: Sequence[str]) -> None:
         # Last, so that nothing that happens to lie here takes the place of an installed module.
         sys.path.append(os.getcwd())
     for module in modules:
+        if not _MODULE.fullmatch(module):
+            raise ConfigError(f"--plugin {module}: is no name of a module; write it as in an import statement")
         try:
             importlib.import_module(module)
         except ModuleNotFoundError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mtl.cli import compare, doctor, evaluate, export, plan, predict, prepare, run, submit, table, tasks
 from mtl.cli.arguments import Verb
-from mtl.cli.messages import messages_on_stderr
+from mtl.cli.messages import messages_on_stderr, printable
 from mtl.errors import MtlError
 
 VERBS: tuple[Verb, ...] = (
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with messages_on_stderr():
             return verb.act(arguments)
     except MtlError as error:
-        print(f"mtl {verb.name}: {error}", file=sys.stderr)
+        print(f"mtl {verb.name}: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print(f"mtl {verb.name}: interrupted", file=sys.stderr)

@@ -1,9 +1,14 @@
 """Where the package's messages go while a command runs: to stderr, so that stdout holds results only."""
 
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_KEPT = 60
+# The longest path that anybody writes is shorter.
+_ENDLESS = re.compile(r"\S{400,}")
 
 
 @contextmanager
@@ -23,6 +28,17 @@ def messages_on_stderr() -> Iterator[None]:
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagated
+
+
+def printable(message: str) -> str:
+    """The message without what would steer a terminal, and with the middle of endless words left out.
+
+    A message quotes what it is about, which may be anything: a file's cell, a name of five thousand letters.
+    """
+    plain = "".join(
+        character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in message
+    )
+    return _ENDLESS.sub(lambda word: f"{word[0][:_KEPT]}[...]{word[0][-_KEPT:]}", plain)
 
 
 class _Plain(logging.Formatter):

@@ -77,6 +77,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises ConfigError, with the file and line, for what is unreadable, larger than 1 MiB, no mapping, or uses a key
     twice, a tag, an anchor or an alias.
     """
+    if "\0" in str(path):
+        raise ConfigError(f"{path}: holds a NUL character, which no path has. Take it out.")
     try:
         size = path.stat().st_size
         if size > LARGEST_FILE:

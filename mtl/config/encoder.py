@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtl.config.kinds import OneOf
+from mtl.config.path_text import PathText
 from mtl.config.settings import Settings
 
 
@@ -26,14 +27,14 @@ class PretrainedEncoder(EncoderSettings):
     """A pretrained model: a hub id, a directory, or ``package:NAME`` for weights inside an installed package."""
 
     kind: Literal["pretrained"] = "pretrained"
-    path: str = "google-bert/bert-base-uncased"
+    path: PathText = "google-bert/bert-base-uncased"
 
 
 class ScratchEncoder(EncoderSettings):
     """A BERT-shaped encoder with random weights; ``tokenizer`` is ``mini`` or a path as for a pretrained model."""
 
     kind: Literal["scratch"] = "scratch"
-    tokenizer: str = "google-bert/bert-base-uncased"
+    tokenizer: PathText = "google-bert/bert-base-uncased"
     layers: int = Field(default=4, ge=1)
     width: int = Field(default=256, ge=1)
     attention_heads: int = Field(default=4, ge=1)

@@ -1,6 +1,7 @@
 """A run's settings from config files, shipped recipes and assignments."""
 
 import difflib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -72,7 +73,8 @@ def _find(source: str | Path, directory: Path) -> Path:
     names = shipped_names()
     if source in names:
         return directory / f"{source}.yaml"
-    if path.is_file():
+    # Unlike a Path, this is also false for what is too long to be a file's name.
+    if os.path.isfile(path):
         return path
     near = difflib.get_close_matches(source, names, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(names)}; a path ends in .yaml."

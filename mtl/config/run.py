@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from mtl.config.encoder import ENCODERS, HEADS, AnyEncoder, AnyHead, PretrainedEncoder, SequenceHeadSettings
+from mtl.config.path_text import PathText
 from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
 from mtl.config.settings import Settings, execution
 from mtl.config.training import EvaluationSettings, OptimizerSettings, SelectionSettings, TrainingSettings
@@ -16,8 +17,8 @@ Stage = Literal["single", "joint", "finetune"]
 class DataSettings(Settings):
     """Where rows come from and how they are cut. ``root``: None reads ``MTL_DATA_DIR``; ``cache`` ``MTL_CACHE_DIR``."""
 
-    root: str | None = execution(None)
-    cache: str | None = execution(None)
+    root: PathText | None = execution(None)
+    cache: PathText | None = execution(None)
     max_length: int = Field(default=128, ge=8)
     max_train_rows: int | dict[str, int] | None = None
     """At most this many training rows of each task (or of the tasks named); smaller sets are parts of larger ones."""
@@ -56,7 +57,7 @@ class RunConfig(StageSettings):
     ``task_overrides`` for one task; in a joint stage only a task's ``head`` applies. Order: base < stage < task.
     """
 
-    out: str = execution("runs/run")
+    out: PathText = execution("runs/run")
     seed: int = Field(default=1, ge=0)
     stages: tuple[Stage, ...] = Field(default=("single", "joint", "finetune"), min_length=1)
     tasks: tuple[str | dict[str, Any], ...] = Field(min_length=1)

@@ -45,7 +45,7 @@ def load_store(
     data = source_fingerprint(spec, split, root)
     key = _key(spec, split, tokenizer.fingerprint, data, max_length)
     directory = cache / "tokens" / f"{spec.suite}-{spec.name.split('/')[1]}-{split}-{key[:24]}"
-    directory.parent.mkdir(parents=True, exist_ok=True)
+    _make_parent(directory)
     with FileLock(f"{directory}.lock"):
         if not (directory / MANIFEST).is_file():
             rows = read_rows(spec, split, root)
@@ -53,6 +53,16 @@ def load_store(
                 raise DataError(f"{spec.name} {split}: its file changed while it was read; start again")
             _build(directory, rows, tokenizer, max_length, fingerprint=key, description=f"{spec.name} {split}")
     return open_store(directory)
+
+
+def _make_parent(directory: Path) -> None:
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{directory.parent} cannot be made to keep tokenised rows in ({error.strerror}): set data.cache or "
+            "MTL_CACHE_DIR to a directory that may be written"
+        ) from error
 
 
 def _key(spec: TaskSpec, split: str, tokenizer: str, data: str, max_length: int) -> str:

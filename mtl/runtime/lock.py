@@ -36,7 +36,8 @@ class Holder(BaseModel):
 
 
 class RunLock:
-    """Holds the lock file ``path`` while the ``with`` block runs; makes its directory where that is missing.
+    """Holds the lock file ``path`` while the ``with`` block runs; makes its directory where that is missing,
+    and takes back what it made if nothing else came into it.
 
     Raises ``ConfigError`` where a living process holds it, or one on another host, about which nothing can be known
     from here. A lock whose process is gone is taken over; of several that try this at once, one succeeds.
@@ -44,7 +45,7 @@ class RunLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._made_directory = False
+        self._made: list[Path] = []
         self._holder = Holder(
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -54,7 +55,7 @@ class RunLock:
         )
 
     def __enter__(self) -> Self:
-        self._made_directory = not self._path.parent.exists()
+        self._made = [place for place in self._path.parents if not place.exists()]
         self._path.parent.mkdir(parents=True, exist_ok=True)
         while not (self._create() or self._take_over()):
             pass  # The lock changed hands while it was looked at: look again.
@@ -67,8 +68,10 @@ class RunLock:
         if os.getpid() != self._holder.pid or self._read() != self._holder:
             return
         self._path.unlink()
-        if self._made_directory and not any(self._path.parent.iterdir()):
-            self._path.parent.rmdir()
+        for place in self._made:
+            if any(place.iterdir()):
+                break
+            place.rmdir()
 
     def _create(self) -> bool:
         """Make the lock where there is none. A hard link, since it brings the content along and never replaces."""

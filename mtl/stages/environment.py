@@ -2,13 +2,13 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mtl.config.hashes import arm_hash, run_hash
 from mtl.config.run import RunConfig
+from mtl.errors import DataError
 from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
 from mtl.runtime.precision import Precision, choose_precision
 from mtl.stages.context import RunContext
@@ -92,8 +92,12 @@ def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
 
 
 def read_environment(path: Path) -> RunEnvironment | None:
-    """The environment a run was started with; None before its start."""
+    """The environment a run was started with; None before its start. DataError where the file is damaged."""
     if not path.is_file():
         return None
-    content: Any = path.read_text(encoding="utf-8")
-    return RunEnvironment.model_validate_json(content)
+    try:
+        return RunEnvironment.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise DataError(
+            f"{path} is damaged, or of another version of mtl: copy it anew, or start a new run in another out="
+        ) from error

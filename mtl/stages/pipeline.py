@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from pydantic import ValidationError
 
 from mtl import tasks as task_registry
 from mtl.atomic import write_text_atomically
@@ -13,10 +14,10 @@ from mtl.config.load import load_config
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
 from mtl.data.tokenizer import load_tokenizer
-from mtl.errors import ConfigError, MtlError, StoppedError
+from mtl.errors import ConfigError, DataError, MtlError, StoppedError
 from mtl.models.load import load_encoder
 from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, write_result
-from mtl.rundir import RunDirectory, prepare_run_directory
+from mtl.rundir import RunDirectory, check_place, prepare_run_directory
 from mtl.runtime.lock import RunLock
 from mtl.runtime.signals import StopSignals
 from mtl.stages.build import check_plans
@@ -40,8 +41,7 @@ def run_pipeline(config: RunConfig, *, resume: bool = False, overwrite: bool = F
     names = task_registry.expand(config.tasks)
     check_config(config, names)
     run = RunDirectory(Path(config.out))
-    if run.path.is_file():
-        prepare_run_directory(run.path, resume=resume, overwrite=overwrite)  # Refuses it; a lock needs a directory.
+    check_place(run.path)
     with RunLock(run.lock), StopSignals() as signals:
         if resume or not overwrite:
             prepare_run_directory(run.path, resume=resume, overwrite=overwrite)
@@ -132,8 +132,14 @@ class _Pipeline:
         """The record of a training that an earlier call of the run finished."""
         if not unit.directory.record.is_file():
             return None
+        try:
+            record = StageRecord.model_validate_json(unit.directory.record.read_bytes())
+        except ValidationError as error:
+            raise DataError(
+                f"{unit.directory.record} is damaged: delete it, and --resume scores that training again"
+            ) from error
         logger.info("%s: done before, skipped", unit.title)
-        return StageRecord.model_validate_json(unit.directory.record.read_text(encoding="utf-8"))
+        return record
 
     def _merge(self, unit: Unit, record: StageRecord) -> None:
         """Put a training's record into its stage's: tasks side by side, costs added up, suites anew."""

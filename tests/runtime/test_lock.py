@@ -46,6 +46,15 @@ def test_a_directory_made_for_the_lock_goes_unless_it_was_used(tmp_path: Path) -
     assert os.listdir(tmp_path / "a") == ["config.yaml"]
 
 
+def test_all_directories_made_for_the_lock_go_up_to_one_that_was_used(tmp_path: Path) -> None:
+    with RunLock(tmp_path / "a/b/c/run.lock"):
+        (tmp_path / "a/note").touch()
+    assert os.listdir(tmp_path / "a") == ["note"]
+    with RunLock(tmp_path / "d/e/run.lock"):
+        pass
+    assert os.listdir(tmp_path) == ["a"]
+
+
 def test_it_is_released_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), RunLock(tmp_path / "run.lock"):
         _ = 1 / 0

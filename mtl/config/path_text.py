@@ -1,0 +1,21 @@
+"""Text that names a file, directory or model: what no system can open is refused where it is written down."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+LONGEST_NAME = 255
+LONGEST_PATH = 4096
+
+
+def _possible(path: str) -> str:
+    if "\0" in path:
+        raise ValueError("holds a NUL character, which no path has; take it out")
+    if len(path.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in path.split("/")):
+        raise ValueError(
+            f"too long: a path has at most {LONGEST_NAME} bytes between slashes and {LONGEST_PATH} in all; shorten it"
+        )
+    return path
+
+
+PathText = Annotated[str, AfterValidator(_possible)]
