@@ -11,6 +11,8 @@ from mtl import tasks as task_registry
 from mtl.config.load import load_config, shipped_names
 from mtl.config.locations import cache_directory, data_root
 from mtl.config.run import RunConfig
+from mtl.data.files import file_path
+from mtl.data.hub_presence import fetched_rows
 from mtl.data.model_presence import encoder_presence, offline
 from mtl.errors import ConfigError
 from mtl.stages.catalogue import TaskEntry, task_entries
@@ -123,25 +125,31 @@ def _data(names: Sequence[str], root: Path | None) -> Iterator[Finding]:
 
 
 def _task(entry: TaskEntry, spec: TaskSpec, root: Path | None) -> Finding:
+    if spec.reader == "generated":
+        return Finding("data", entry.name, "ok", "generated")
+    rows = {name: split.rows for name, split in entry.splits.items()}
+    fetched = [name for name, count in rows.items() if count is None and fetched_rows(spec, name) is not None]
+    rows |= {name: fetched_rows(spec, name) for name in fetched}
     counts = "; ".join(
-        f"{name} {'none' if split.rows is None else f'{split.rows:,}'}"
-        + (f" of {split.rows_official:,}" if split.rows_official is not None else "")
-        for name, split in entry.splits.items()
+        f"{name} {'none' if count is None else f'{count:,}'}"
+        + ("" if (official := entry.splits[name].rows_official) is None else f" of {official:,}")
+        for name, count in rows.items()
     )
-    lacking = [name for name, split in entry.splits.items() if split.rows is None]
+    text = f"{counts} rows" + (f" ({', '.join(fetched)} from the hub's cache)" if fetched else "")
+    lacking = [name for name, count in rows.items() if count is None]
     if lacking:
-        return Finding("data", entry.name, "missing", f"{counts} rows", _how_to_get(spec, lacking, root))
-    state: State = "partial" if entry.data == "partial" else "ok"
-    return Finding("data", entry.name, state, "generated" if spec.reader == "generated" else f"{counts} rows")
+        return Finding("data", entry.name, "missing", text, _how_to_get(spec, lacking, root))
+    partial = any(entry.splits[name].rows_official not in (None, count) for name, count in rows.items())
+    return Finding("data", entry.name, "partial" if partial else "ok", text)
 
 
 def _how_to_get(spec: TaskSpec, splits: Sequence[str], root: Path | None) -> str:
-    folder = Path(spec.files_root) if spec.files_root is not None else (root or Path("<data root>")) / spec.suite
-    files = ", ".join(spec.splits[split].file for split in splits)
-    hub = (
-        "" if spec.hub is None else f"; or where there is a network, `mtl prepare` reads {spec.hub[0]} ({spec.hub[1]})"
-    )
-    return f"place {files} in {folder / spec.directory}{hub}"
+    paths = [file_path(spec, spec.splits[split], root or Path("<data root>")) for split in splits]
+    files = ", ".join(path.name for path in paths if path is not None)
+    ways = [f"place {files} in {paths[0].parent}"] if paths[0] is not None else []
+    if spec.hub is not None:
+        ways.append(f"where there is a network, `mtl prepare` fetches {' '.join(part for part in spec.hub if part)}")
+    return "; or ".join(ways)
 
 
 def _disk(config: RunConfig) -> Iterator[Finding]:

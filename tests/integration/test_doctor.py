@@ -7,6 +7,7 @@ import pytest
 from tiny_runs import settings
 
 from mtl.cli import main
+from mtl.stages import doctor
 from mtl.stages.doctor import Finding
 
 
@@ -46,9 +47,20 @@ def test_missing_data_are_named_with_both_ways_to_get_them(tmp_path: Path, capsy
     assert str(tmp_path / "glue" / "RTE") in missing.mend
     assert "dev.tsv" in missing.mend
     assert "train.tsv" not in missing.mend
-    assert "nyu-mll/glue (rte)" in missing.mend
+    assert "nyu-mll/glue rte" in missing.mend
     rte(tmp_path, "dev")
     assert findings(argv, capsys, 0)["glue/rte"].state == "partial"
+
+
+def test_rows_that_were_fetched_from_the_hub_are_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "fetched_rows", lambda spec, split: {"train": 2490, "dev": 277}[split])
+    found = findings(settings(tmp_path / "run", "tasks=[glue/rte]"), capsys, 0)["glue/rte"]
+    assert (found.state, found.text) == (
+        "ok",
+        "train 2,490 of 2,490; dev 277 of 277 rows (train, dev from the hub's cache)",
+    )
 
 
 @pytest.mark.parametrize(
