@@ -7,6 +7,7 @@ import pytest
 from mtl import api
 from mtl.cli import main
 from mtl.errors import DataError, StoppedError
+from mtl.tasks import registry
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +81,7 @@ def test_a_plugin_is_imported_before_the_config_is_read(
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
     assert main(["plan", "quickstart", "tasks=[plugged]"]) == 2
     assert main(["plan", "quickstart", "tasks=[plugged]", "--plugin", "plugin_of_a_test", "--official-sizes"]) == 0
     assert "plugged/task" in capsys.readouterr().out
