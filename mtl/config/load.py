@@ -14,7 +14,7 @@ from mtl.config.merge import merge
 from mtl.config.problems import describe_problems
 from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig, Stage
-from mtl.config.task_files import with_definitions
+from mtl.config.task_files import anchored, with_definitions
 from mtl.config.values import nested, parse_assignment
 from mtl.errors import ConfigError
 
@@ -41,10 +41,10 @@ def read_document(sources: str | Path | Sequence[str | Path], overrides: Sequenc
     document = read_yaml(directory / "base.yaml")
     for source in [sources] if isinstance(sources, str | Path) else sources:
         path = _find(source, directory)
-        document = merge(document, with_definitions(read_yaml(path), path))
+        document = merge(document, anchored(read_yaml(path), path))
     for override in overrides:
-        document = merge(document, with_definitions(nested(*parse_assignment(override)), Path("command line")))
-    return _without_emptied_blocks(document)
+        document = merge(document, anchored(nested(*parse_assignment(override)), Path("command line")))
+    return _without_emptied_blocks(with_definitions(document))
 
 
 def validate_config(document: dict[str, Any]) -> RunConfig:

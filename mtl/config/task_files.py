@@ -4,7 +4,7 @@ A run's ``config.yaml`` therefore holds the definitions themselves: a task file 
 neither a resume nor an evaluation of that run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,30 @@ def is_task_file(name: str) -> bool:
     return name.endswith((".yaml", ".yml"))
 
 
-def with_definitions(document: Mapping[str, Any], origin: Path) -> dict[str, Any]:
-    """The document with what each task file in its ``tasks`` says in its place, and the origin of each definition.
+def anchored(document: Mapping[str, Any], origin: Path) -> dict[str, Any]:
+    """The document with the task files in its ``tasks`` as absolute paths, and definitions with their origin.
 
-    ``origin`` is the file that the document was read from; paths are relative to its folder. Raises ConfigError for a
-    task file that cannot be read. What else is wrong with an entry or a definition is left to validation.
+    ``origin`` is the file that the document was read from; paths are relative to its folder.
     """
-    entries = document.get("tasks")
-    if not isinstance(entries, list):
-        return dict(document)
-    return {**document, "tasks": [_entry(entry, origin) for entry in entries]}
+
+    def anchor(entry: Any) -> Any:
+        if isinstance(entry, str) and is_task_file(entry):
+            return str((origin.parent / Path(entry).expanduser()).absolute())
+        return {ORIGIN: str(origin.absolute()), **entry} if isinstance(entry, dict) else entry
+
+    return _with_entries(document, anchor)
+
+
+def with_definitions(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with what each task file in its ``tasks`` says in the file's place.
+
+    Raises ConfigError for a file that cannot be read. What else is wrong with an entry is left to validation.
+    """
+
+    def read(entry: Any) -> Any:
+        return read_definition(Path(entry)) if isinstance(entry, str) and is_task_file(entry) else entry
+
+    return _with_entries(document, read)
 
 
 def read_definition(path: Path) -> dict[str, Any]:
@@ -51,9 +65,6 @@ def identity_of_tasks(entries: Sequence[str | Mapping[str, Any]]) -> dict[str, A
     return {"tasks": names, **({"definitions": defined} if defined else {})}
 
 
-def _entry(entry: Any, origin: Path) -> Any:
-    if isinstance(entry, str) and is_task_file(entry):
-        return read_definition(origin.parent / Path(entry).expanduser())
-    if isinstance(entry, dict):
-        return {ORIGIN: str(origin.absolute()), **entry}
-    return entry
+def _with_entries(document: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    entries = document.get("tasks")
+    return {**document, "tasks": [change(entry) for entry in entries]} if isinstance(entries, list) else dict(document)

@@ -39,6 +39,11 @@ def test_on_the_command_line_it_is_relative_to_the_working_directory(folder: Pat
         load_config([], ["tasks=[./reviews.yaml]"])
 
 
+def test_a_file_that_a_later_layer_replaces_is_not_read(folder: Path) -> None:
+    (folder / "reviews.yaml").unlink()
+    assert load_config("../own/config.yaml", ["tasks=[mini]"]).tasks == ("mini",)
+
+
 def test_a_definition_may_stand_in_the_config_itself(folder: Path) -> None:
     (folder / "whole.yaml").write_text(f"tasks:\n- {REVIEWS}\n")
     (definition,) = load_config(folder / "whole.yaml").tasks
