@@ -57,7 +57,7 @@ def _missing(opened: OpenedRun, benchmark: Benchmark) -> dict[str, str]:
             reasons[file.name] = f"the run was not trained on {head_task(spec)}"
         elif opened.missing_rows(spec, file.split):
             place = f"{spec.suite}/{spec.directory}/{spec.splits[file.split].file}"
-            reasons[file.name] = f"there is no {place} under data.root"
+            reasons[file.name] = f"there is no {place} under data.root, nor are its rows to be had from the hub"
     return reasons
 
 
