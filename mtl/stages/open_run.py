@@ -11,7 +11,7 @@ from mtl.config.locations import cache_directory, data_root
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig, Stage, StageSettings
 from mtl.data.build_store import load_store
-from mtl.data.sources import count_rows
+from mtl.data.sources import count_rows, source_fingerprint
 from mtl.data.store import TokenStore
 from mtl.data.tokenizer import tokenizer_from_path
 from mtl.errors import ConfigError, DataError
@@ -103,8 +103,15 @@ class OpenedRun:
         )
 
     def missing_rows(self, spec: TaskSpec, split: str) -> bool:
-        """Whether the file of a split is not at hand."""
-        return count_rows(spec, split, data_root(self.config)) is None
+        """Whether a split is neither at hand nor to be had from the hub."""
+        root = data_root(self.config)
+        if count_rows(spec, split, root) is not None:
+            return False
+        try:
+            source_fingerprint(spec, split, root)
+        except DataError:
+            return True
+        return False
 
 
 @contextmanager
