@@ -68,6 +68,9 @@ def _make_parent(directory: Path) -> None:
 def _key(spec: TaskSpec, split: str, tokenizer: str, data: str, max_length: int) -> str:
     part = spec.splits[split]
     columns = [spec.texts_of(split), spec.label_column, part.columns, part.labelled, part.official_rows]
+    if spec.reader not in ("tsv", "generated"):
+        # The same bytes are other rows in another format; what was there before the formats were keeps its key.
+        columns.append(spec.reader)
     labels = [spec.labels, sorted(spec.label_values.items()), spec.score_range]
     parts = [_VERSION, spec.name, split, spec.version, spec.kind, columns, labels, tokenizer, data, max_length]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -50,4 +50,4 @@ def _records(content: bytes, path: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, cells or [""]
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{path}, line {line}: {error}; mend the quoting of this row") from error
+        raise DataError(f"{path}, line {line}: {error}; mend this row, or its quoting") from error

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from own_tasks import own_task, refused
 
+from mtl.data.build_store import _key
 from mtl.data.readers import csv_file
 from mtl.data.sources import count_rows, read_rows, source_fingerprint
 from mtl.errors import DataError
@@ -86,6 +87,14 @@ def test_a_missing_file_is_named_with_the_place_it_was_looked_for(tmp_path: Path
     assert f"mine/pairs, split train: no such file: {tmp_path}/../other/train.csv" in refused(spec)
     assert f"no such file: {tmp_path}/dev.csv" in refused(spec, "dev")
     assert count_rows(spec, "train", None) is None
+
+
+def test_the_same_bytes_in_another_format_are_another_store(tmp_path: Path) -> None:
+    keys = [
+        _key(own_task(tmp_path, "csv", format=name), "train", "tokenizer", "bytes", 128)
+        for name in ("csv", "tsv", "jsonl")
+    ]
+    assert len(set(keys)) == 3
 
 
 def test_scores_are_checked_as_well(tmp_path: Path) -> None:
