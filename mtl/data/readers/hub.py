@@ -74,12 +74,15 @@ def _table(spec: TaskSpec, split: str, data_root: Path | None) -> tuple[str, "py
 
 
 def _folder(spec: TaskSpec, data_root: Path | None) -> Path | None:
-    """The folder that holds a copy of the data set; None where it can only be on the hub."""
+    """The folder that holds the data set, or may hold a copy of it; None where it can only be on the hub."""
     path = spec.hub[0] if spec.hub else ""
-    if path.startswith((".", "/", "~")):
+    if _is_folder(path):
         return Path(spec.files_root or "") / Path(path).expanduser()
-    copy = None if data_root is None else data_root / path
-    return copy if copy is not None and copy.is_dir() else None
+    return None if data_root is None else data_root / path
+
+
+def _is_folder(path: str) -> bool:
+    return path.startswith((".", "/", "~"))
 
 
 def _shards(spec: TaskSpec, split: str, data_root: Path | None) -> list[Path]:
@@ -101,7 +104,8 @@ def _load(spec: TaskSpec, split: str, data_root: Path | None) -> tuple[str, "pya
     import datasets
 
     path, config = spec.hub or ("", None)
-    name = str(_folder(spec, data_root) or path)
+    # A copy in the data root may lack a split or a configuration, which the hub has.
+    name = str(_folder(spec, data_root)) if _is_folder(path) else path
     wanted = spec.splits[split].hub
     source = ", ".join(part for part in (name, config, wanted) if part)
     try:

@@ -149,6 +149,12 @@ def test_unreachable_data_say_both_ways(tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
+def test_what_a_copy_lacks_is_asked_of_the_hub(glue_copy: Path) -> None:
+    (glue_copy / "nyu-mll" / "glue" / "rte" / "train-00000-of-00001.parquet").unlink()
+    with pytest.raises(DataError, match=r"\(That failed: nyu-mll/glue, rte, train: Couldn't reach 'nyu-mll/glue'"):
+        read_rows(tasks.get("glue/rte"), "train", glue_copy)
+
+
 def _own(folder: Path, **changes: Any) -> Any:
     definition = {"files": None, "hub": {"path": "./copy"}, "texts": ["a", "b"], "labels": ["no", "yes"]}
     return own_task(folder, "", **{**definition, **changes})
