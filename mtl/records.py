@@ -121,6 +121,14 @@ def read_result(path: Path) -> ResultRecord:
         raise DataError(f"{path} is no result of schema 1 ({faults}); run it again with this version") from error
 
 
+def read_stage_record(path: Path) -> StageRecord:
+    """The record of one finished training, which is there; DataError where it is damaged."""
+    try:
+        return StageRecord.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise DataError(f"{path} is damaged: delete it, and --resume scores that training again") from error
+
+
 def write_result(path: Path, result: ResultRecord) -> None:
     """Write ``result`` to ``path``, wholly or not at all; equal results give equal bytes."""
     values = result.model_dump(mode="json", by_alias=True)

@@ -35,7 +35,7 @@ class TrainingSettings(Settings):
     tokens_per_micro_batch: int = execution(16384, ge=1)
     """More micro-batches are made where one would hold more tokens than this."""
     device: str = execution("auto")
-    threads: int | None = execution(None, ge=1)
+    threads: int | None = execution(None, ge=1, le=1024)
 
     @model_validator(mode="after")
     def _one_of_each_pair(self) -> Self:

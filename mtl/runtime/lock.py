@@ -56,7 +56,10 @@ class RunLock:
 
     def __enter__(self) -> Self:
         self._made = [place for place in self._path.parents if not place.exists()]
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{self._path.parent} cannot be made ({error.strerror}): choose another out=") from error
         while not (self._create() or self._take_over()):
             pass  # The lock changed hands while it was looked at: look again.
         return self

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mtl.config.path_text import PathText
+from mtl.config.path_text import OutputPath, PathText
 
 ADAPTER: TypeAdapter[str] = TypeAdapter(PathText)
 
@@ -13,7 +13,15 @@ def test_possible_paths_stay_as_they_are(path: str) -> None:
     assert ADAPTER.validate_python(path) == path
 
 
-@pytest.mark.parametrize("path", ["a\0b", "x" * 256, "中" * 86, "runs/" + "x" * 256, "/".join(["y" * 99] * 41)])
+@pytest.mark.parametrize(
+    "path", ["", "a\0b", "~nobody-at-all/x", "x" * 256, "中" * 86, "runs/" + "x" * 256, "/".join(["y" * 99] * 41)]
+)
 def test_impossible_paths_are_refused(path: str) -> None:
     with pytest.raises(ValidationError):
         ADAPTER.validate_python(path)
+
+
+def test_the_home_of_an_output_is_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert TypeAdapter(OutputPath).validate_python("~/runs") == "/home/me/runs"
+    assert ADAPTER.validate_python("~/model") == "~/model"

@@ -189,6 +189,15 @@ CASES = {
         ("tasks=[glue/rte]", "data.root=note.txt"),
         a_file("note.txt", "text"),
     ),
+    "out where nothing can be made": Case(2, ("/proc", "out="), ("out=/proc/nowhere",)),
+    "out in the home of nobody": Case(2, ("out", "~nobody-at-all"), ("out=~nobody-at-all/x",)),
+    "data in the home of nobody": Case(2, ("data.root", "~nobody-at-all"), ("data.root=~nobody-at-all/x",)),
+    "empty out": Case(2, ("out", "is empty"), ("out=''",)),
+    "limit below one row": Case(2, ("data.max_train_rows", "greater than or equal to 1"), ("data.max_train_rows=-5",)),
+    "limit of one task below one row": Case(
+        2, ("data.max_train_rows.mini/entail2", "1"), ("data.max_train_rows={mini/entail2: -5}",)
+    ),
+    "more threads than any machine has": Case(2, ("training.threads", "1024"), ("training.threads=100000",)),
     "deep out": Case(3, ("glue/rte",), ("tasks=[glue/rte]", "out=a/b/c/run")),
     "cache that is a file": Case(3, ("note.txt", "data.cache"), ("data.cache=note.txt",), a_file("note.txt", "text")),
 }
