@@ -1,17 +1,18 @@
 """The settings of a whole run, and those of one stage or task as resolved from it."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from mtl.config.encoder import ENCODERS, HEADS, AnyEncoder, AnyHead, PretrainedEncoder, SequenceHeadSettings
-from mtl.config.path_text import PathText
+from mtl.config.path_text import OutputPath, PathText
 from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
 from mtl.config.settings import Settings, execution
 from mtl.config.training import EvaluationSettings, OptimizerSettings, SelectionSettings, TrainingSettings
 from mtl.config.weighting import WEIGHTINGS, AnyWeighting, ConstantWeighting
 
 Stage = Literal["single", "joint", "finetune"]
+RowLimit = Annotated[int, Field(ge=1)]
 
 
 class DataSettings(Settings):
@@ -20,7 +21,7 @@ class DataSettings(Settings):
     root: PathText | None = execution(None)
     cache: PathText | None = execution(None)
     max_length: int = Field(default=128, ge=8)
-    max_train_rows: int | dict[str, int] | None = None
+    max_train_rows: RowLimit | dict[str, RowLimit] | None = None
     """At most this many training rows of each task (or of the tasks named); smaller sets are parts of larger ones."""
 
 
@@ -57,7 +58,7 @@ class RunConfig(StageSettings):
     ``task_overrides`` for one task; in a joint stage only a task's ``head`` applies. Order: base < stage < task.
     """
 
-    out: PathText = execution("runs/run")
+    out: OutputPath = execution("runs/run")
     seed: int = Field(default=1, ge=0)
     stages: tuple[Stage, ...] = Field(default=("single", "joint", "finetune"), min_length=1)
     tasks: tuple[str | dict[str, Any], ...] = Field(min_length=1)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from pydantic import ValidationError
 
 from mtl import tasks as task_registry
 from mtl.atomic import write_text_atomically
@@ -14,9 +13,9 @@ from mtl.config.load import load_config
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
 from mtl.data.tokenizer import load_tokenizer
-from mtl.errors import ConfigError, DataError, MtlError, StoppedError
+from mtl.errors import ConfigError, MtlError, StoppedError
 from mtl.models.load import load_encoder
-from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, write_result
+from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, read_stage_record, write_result
 from mtl.rundir import RunDirectory, check_place, prepare_run_directory
 from mtl.runtime.lock import RunLock
 from mtl.runtime.signals import StopSignals
@@ -132,12 +131,7 @@ class _Pipeline:
         """The record of a training that an earlier call of the run finished."""
         if not unit.directory.record.is_file():
             return None
-        try:
-            record = StageRecord.model_validate_json(unit.directory.record.read_bytes())
-        except ValidationError as error:
-            raise DataError(
-                f"{unit.directory.record} is damaged: delete it, and --resume scores that training again"
-            ) from error
+        record = read_stage_record(unit.directory.record)
         logger.info("%s: done before, skipped", unit.title)
         return record
 
