@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from mtl.config.kinds import OneOf
 from mtl.config.run import RunConfig, StageSettings
-from mtl.config.settings import Settings
+from mtl.config.settings import Settings, keys_of
 
 
 def describe_problems(error: ValidationError, *, prefix: str = "") -> list[str]:
@@ -33,7 +33,7 @@ def describe_problems(error: ValidationError, *, prefix: str = "") -> list[str]:
 
 def known_paths(settings: type[Settings], *parents: str) -> Iterator[str]:
     """Every key of the settings and of the groups in them, as dotted paths, all kinds included."""
-    for name, field in settings.model_fields.items():
+    for name, field in keys_of(settings).items():
         yield ".".join((*parents, name))
         for group in _groups(field).values():
             yield from known_paths(group, *parents, name)
@@ -58,7 +58,7 @@ def _locate(location: tuple[int | str, ...], root: type[Settings]) -> tuple[list
     while parts:
         name = str(parts.pop(0))
         path.append(name)
-        field = owner.model_fields.get(name)
+        field = keys_of(owner).get(name)
         if field is None:
             break
         groups = _groups(field)
@@ -105,14 +105,14 @@ def _explain(details: ErrorDetails, owner: type[Settings], path: list[str], *, p
 
 def _suggestion(path: list[str], owner: type[Settings], prefix: str) -> str:
     *parents, name = path
-    near = difflib.get_close_matches(name, owner.model_fields, n=1)
+    near = difflib.get_close_matches(name, keys_of(owner), n=1)
     if near:
         return f"; did you mean {_join(prefix, *parents, near[0])}?"
     everywhere = list(known_paths(RunConfig if not prefix else StageSettings))
     elsewhere = [known for known in everywhere if known.endswith(f".{name}") and known != ".".join(path)]
     if elsewhere:
         return f"; did you mean {' or '.join(_join(prefix, known) for known in dict.fromkeys(elsewhere))}?"
-    return f"; known here are {', '.join(sorted(owner.model_fields))}"
+    return f"; known here are {', '.join(sorted(keys_of(owner)))}"
 
 
 def _join(*parts: str) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from mtl.config.encoder import ENCODERS, HEADS, AnyEncoder, AnyHead, PretrainedEncoder, SequenceHeadSettings
+from mtl.config.init import InitSettings
 from mtl.config.path_text import OutputPath, PathText
 from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
 from mtl.config.settings import Settings, execution
@@ -65,6 +66,7 @@ class RunConfig(StageSettings):
     """Names of tasks and suites, and definitions of tasks of the user's own (see mtl.config.task_files)."""
     data: DataSettings = DataSettings()
     encoder: AnyEncoder = PretrainedEncoder()
+    init: InitSettings = InitSettings()
     logging: LoggingSettings = execution(LoggingSettings())
     checkpoint: CheckpointSettings = execution(CheckpointSettings())
     single: dict[str, Any] = Field(default_factory=dict)

@@ -1,9 +1,12 @@
 """Predictions of one task's head as predictions of another task, whose labels say less or go by other names."""
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 
 from mtl.errors import ConfigError
+from mtl.evaluation.evaluate import SplitPredictions
 from mtl.tasks.spec import TaskSpec
 
 Predictions = npt.NDArray[np.int64] | npt.NDArray[np.float32]
@@ -37,3 +40,10 @@ def apply_label_map(spec: TaskSpec, head_spec: TaskSpec, head_predictions: Predi
     return np.array([spec.labels.index(goal) for goal in goals.values()], dtype=np.int64)[
         head_predictions.astype(np.int64)
     ]
+
+
+def read_by(head_spec: TaskSpec, spec: TaskSpec, predicted: SplitPredictions) -> SplitPredictions:
+    """What the head of ``head_spec`` predicted for rows of ``spec``, in its own labels; outputs stay the head's."""
+    if spec.name == head_spec.name:
+        return predicted
+    return dataclasses.replace(predicted, predictions=apply_label_map(spec, head_spec, predicted.predictions))

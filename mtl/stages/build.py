@@ -13,7 +13,7 @@ from mtl.models.multitask import MultitaskModel
 from mtl.runtime.checkpoint_files import verify_checkpoint
 from mtl.runtime.precision import Precision
 from mtl.stages.context import RunContext, Unit, stage_precision
-from mtl.stages.models import build_model, check_heads, load_weights
+from mtl.stages.models import build_model, keep_heads, load_weights
 from mtl.training.optimizer import Optimizer
 from mtl.training.prepared import Preparation
 from mtl.training.update import Updater
@@ -42,11 +42,13 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
     data = [context.data[task] for task in unit.tasks]
     specs = [task.spec for task in data]
     planner, weighting = _plan(context, unit.tasks, settings)
-    model = build_model(context.loaded, specs, unit.heads, seed)
+    model = build_model(context.initial.loaded, specs, unit.heads, seed)
+    if unit.start is None and context.initial.heads is not None:
+        keep_heads(model, specs, context.initial.heads)
     if unit.start is not None:
         verify_checkpoint(unit.start)
-        check_heads(unit.start, specs)
-        load_weights(model, unit.start)
+        load_weights(model, unit.start, heads=False)
+        keep_heads(model, specs, unit.start)
     model.to(context.device)
     for parameter in weighting.parameters():
         parameter.data = parameter.data.to(context.device)

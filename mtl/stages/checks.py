@@ -6,12 +6,24 @@ from mtl.config.encoder import ScratchEncoder
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
+from mtl.tasks.registry import get, split_roles
 
 
 def check_config(config: RunConfig, tasks: Sequence[str]) -> None:
     """Raise ConfigError for a config that names no task, overrides one it does not train, or cannot be carried out."""
-    if not tasks:
-        raise ConfigError(f"tasks {list(config.tasks)} names no task; `mtl tasks` lists them")
+    trained, evaluated = split_roles(tasks)
+    if not trained:
+        raise ConfigError(f"tasks {list(config.tasks)} names no task to train; `mtl tasks` lists them")
+    for name in evaluated:
+        if get(name).scored_by not in trained:
+            raise ConfigError(
+                f"{name} is scored with the head of {get(name).scored_by}, which this run does not train; it trains "
+                f"{', '.join(trained)}"
+            )
+    _check_trained(config, trained)
+
+
+def _check_trained(config: RunConfig, tasks: Sequence[str]) -> None:
     unknown = sorted(set(config.task_overrides) - set(tasks))
     if unknown:
         raise ConfigError(
@@ -32,9 +44,11 @@ def check_config(config: RunConfig, tasks: Sequence[str]) -> None:
 
 def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
     """Fine-tuning has a joint model to start from, with heads of the same build; joint overrides have an effect."""
-    if "finetune" in config.stages and "joint" not in config.stages[: config.stages.index("finetune")]:
+    order = [stage for stage in config.stages if stage != "single"]
+    if order == ["finetune", "joint"] or (order == ["finetune"] and config.init.from_ is None):
         raise ConfigError(
-            f"stages {list(config.stages)}: finetune starts from the joint stage's weights, so joint comes before it"
+            f"stages {list(config.stages)}: finetune starts from joint weights, so joint comes before it, or init.from "
+            "names a run that has them"
         )
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():
@@ -43,7 +57,7 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
                 raise ConfigError(
                     f"task_overrides.{task} sets {', '.join(beyond)}, but in a joint stage only a task's head applies"
                 )
-    for task in tasks if "finetune" in config.stages else ():
+    for task in tasks if order == ["joint", "finetune"] else ():
         joint, finetune = (
             resolve_head(config, stage, task).model_dump(exclude={"dropout", "learning_rate"})
             for stage in ("joint", "finetune")

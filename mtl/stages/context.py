@@ -14,20 +14,40 @@ from mtl.records import CostRecord
 from mtl.rundir import StageDirectory
 from mtl.runtime.precision import Precision, choose_precision
 from mtl.runtime.signals import StopSignals
-from mtl.stages.datasets import TaskData
+from mtl.stages.datasets import EvaluatedData, TaskData
+
+
+@dataclass(frozen=True)
+class InitialWeights:
+    """Where every stage begins that has no earlier stage to go on from.
+
+    ``heads``: a checkpoint whose heads are taken over for the tasks both runs train; ``sha256`` identifies all weights
+    that do not follow from settings and seed; ``inherited``: what the run it comes from had spent, by name.
+    """
+
+    loaded: LoadedEncoder
+    heads: Path | None
+    sha256: str
+    inherited: dict[str, CostRecord]
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """A run's config, data and the encoder that every stage not started from another begins with."""
+    """A run's config, its data and the weights it starts from."""
 
     config: RunConfig
     data: Mapping[str, TaskData]
+    evaluated: Mapping[str, EvaluatedData]
     tokenizer: TextTokenizer
-    loaded: LoadedEncoder
+    initial: InitialWeights
     device: torch.device
     precision: Precision
     signals: StopSignals
+
+    @property
+    def everything(self) -> dict[str, TaskData | EvaluatedData]:
+        """The data of all tasks, trained or only evaluated, by name."""
+        return {**self.data, **self.evaluated}
 
 
 def stage_precision(config: RunConfig, settings: StageSettings, whole: Precision, device: torch.device) -> Precision:
@@ -40,7 +60,7 @@ def stage_precision(config: RunConfig, settings: StageSettings, whole: Precision
 class Unit:
     """One training: a stage, its task or tasks, its settings, where it writes and where its encoder starts from.
 
-    ``start``: a checkpoint whose encoder (and heads, where it has them) it begins with; None for the run's encoder.
+    ``start``: a checkpoint whose encoder and heads it begins with; None for the run's initial weights.
     """
 
     stage: Stage

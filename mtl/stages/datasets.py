@@ -20,6 +20,9 @@ from mtl.tasks.spec import TaskSpec
 
 logger = logging.getLogger("mtl")
 
+Description = dict[str, dict[str, int | str | None]]
+"""Facts on the splits of a task, by split."""
+
 
 @dataclass(frozen=True)
 class TaskData:
@@ -69,19 +72,39 @@ class TaskData:
         rows = {"train": self.train_rows, **{name: store.rows for name, store in self.dev.items()}}
         return any(self.spec.splits[name].official_rows not in (None, count) for name, count in rows.items())
 
-    def describe(self) -> dict[str, dict[str, int | str | None]]:
+    def describe(self) -> Description:
         """Rows in hand and official, fingerprint, and how many examples were cut or have an empty text, by split."""
-        return {
-            name: {
-                "rows": store.rows,
-                "official_rows": self.spec.splits[name].official_rows,
-                "sha256": store.data_fingerprint,
-                "truncated": store.truncated,
-                "empty": store.empty,
-                "dropped_lines": store.dropped_lines,
-            }
-            for name, store in {"train": self.train, **self.dev}.items()
-        }
+        return _describe(self.spec, {"train": self.train, **self.dev})
+
+
+@dataclass(frozen=True)
+class EvaluatedData:
+    """The dev splits of a task that is only evaluated, with the head of another."""
+
+    spec: TaskSpec
+    dev: Mapping[str, TokenStore]
+
+    @property
+    def partial(self) -> bool:
+        """Whether a split has other rows than the official release."""
+        return any(self.spec.splits[name].official_rows not in (None, store.rows) for name, store in self.dev.items())
+
+    def describe(self) -> Description:
+        """As for a task that is trained."""
+        return _describe(self.spec, self.dev)
+
+
+def load_evaluated_data(
+    config: RunConfig, specs: Sequence[TaskSpec], tokenizer: TextTokenizer, check: Callable[[], None]
+) -> dict[str, EvaluatedData]:
+    """Token stores of the tasks that are only evaluated, by name; errors as of :func:`load_task_data`."""
+    root, cache = data_root(config), cache_directory(config)
+    data = {}
+    for spec in specs:
+        check()
+        stores = {split: _load(config, spec, split, tokenizer, root, cache) for split in spec.dev_splits}
+        data[spec.name] = EvaluatedData(spec, stores)
+    return data
 
 
 def load_task_data(
@@ -114,3 +137,17 @@ def _load(
     if official is not None and official != store.rows:
         logger.warning("%s %s: %d rows, the official release has %d (partial)", spec.name, split, store.rows, official)
     return store
+
+
+def _describe(spec: TaskSpec, stores: Mapping[str, TokenStore]) -> Description:
+    return {
+        name: {
+            "rows": store.rows,
+            "official_rows": spec.splits[name].official_rows,
+            "sha256": store.data_fingerprint,
+            "truncated": store.truncated,
+            "empty": store.empty,
+            "dropped_lines": store.dropped_lines,
+        }
+        for name, store in stores.items()
+    }

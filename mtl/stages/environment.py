@@ -64,17 +64,18 @@ def start_hardware(config: RunConfig, stored: RunEnvironment | None) -> Hardware
 
 def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
     """The environment of a run that starts now, with both hashes."""
-    data = {task: found.describe() for task, found in context.data.items()}
+    data = {task: found.describe() for task, found in context.everything.items()}
     fingerprints = {
         f"{task}/{split}": str(facts["sha256"]) for task, splits in data.items() for split, facts in splits.items()
     }
     # What a shipped task is belongs to the code; what a user's own one is can change between two runs of an arm.
     fingerprints |= {
-        task: spec_fingerprint(found.spec) for task, found in context.data.items() if found.spec.files_root is not None
+        task: spec_fingerprint(found.spec)
+        for task, found in context.everything.items()
+        if found.spec.files_root is not None
     }
-    # A scratch encoder's weights follow from settings and seed, so they must not set arms apart.
-    weights = context.loaded.weights_sha256 if context.config.encoder.kind == "pretrained" else ""
-    arm = arm_hash(context.config, tasks=tuple(data), data_fingerprints=fingerprints, encoder_hash=weights)
+    start = context.initial.sha256
+    arm = arm_hash(context.config, tasks=tuple(data), data_fingerprints=fingerprints, encoder_hash=start)
     return RunEnvironment(
         arm_hash=arm,
         run_hash=run_hash(arm, context.config.seed),
@@ -85,7 +86,7 @@ def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
         versions=versions(),
         git_commit=git_commit(Path(__file__).parent),
         hardware=describe_hardware(),
-        encoder_sha256=context.loaded.weights_sha256,
+        encoder_sha256=context.initial.loaded.weights_sha256,
         tokenizer_sha256=context.tokenizer.fingerprint,
         data=data,
     )

@@ -1,6 +1,7 @@
 """The model of a stage: built fresh from the encoder a run starts from, or read back from a checkpoint by names."""
 
 import copy
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,8 @@ from mtl.models.load import LoadedEncoder, load_exactly
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.checkpoint_files import load_document, load_tensors
 from mtl.tasks.spec import TaskSpec
+
+logger = logging.getLogger("mtl")
 
 
 def build_model(
@@ -64,8 +67,19 @@ def load_weights(model: MultitaskModel, directory: Path, *, heads: bool = True) 
         return
     saved = load_tensors(directory, "heads")
     for task in model.tasks:
-        state = {name.removeprefix(f"{task}/"): tensor for name, tensor in saved.items() if name.startswith(f"{task}/")}
-        load_exactly(model.head_module(task), state, f"{directory} (head of {task})")
+        load_exactly(model.head_module(task), _of_task(saved, task), f"{directory} (head of {task})")
+
+
+def keep_heads(model: MultitaskModel, specs: Sequence[TaskSpec], directory: Path) -> None:
+    """Take over the heads of a checkpoint for those tasks that it has with the same labels; the others stay new."""
+    document: Any = load_document(directory, "heads")
+    tensors = load_tensors(directory, "heads")
+    for spec in specs:
+        saved = document.get(spec.name)
+        if saved is None or saved["kind"] != spec.kind or tuple(saved["labels"]) != spec.labels:
+            logger.info("%s: a new head, %s has none for its labels", spec.name, directory)
+            continue
+        load_exactly(model.head_module(spec.name), _of_task(tensors, spec.name), f"{directory} (head of {spec.name})")
 
 
 def check_heads(directory: Path, specs: Sequence[TaskSpec]) -> None:
@@ -77,3 +91,8 @@ def check_heads(directory: Path, specs: Sequence[TaskSpec]) -> None:
             raise DataError(f"{directory} has no head for {spec.name}; it has {sorted(document)}")
         if saved["kind"] != spec.kind or tuple(saved["labels"]) != spec.labels:
             raise DataError(f"the head of {spec.name} in {directory} was trained for labels {saved['labels']}")
+
+
+def _of_task(heads: Mapping[str, Tensor], task: str) -> dict[str, Tensor]:
+    """The tensors of one task's head under the head's own names."""
+    return {name.removeprefix(f"{task}/"): tensor for name, tensor in heads.items() if name.startswith(f"{task}/")}

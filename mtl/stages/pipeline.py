@@ -8,13 +8,10 @@ import yaml
 
 from mtl import tasks as task_registry
 from mtl.atomic import write_text_atomically
-from mtl.config.hashes import difference
-from mtl.config.load import load_config
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
 from mtl.data.tokenizer import load_tokenizer
-from mtl.errors import ConfigError, MtlError, StoppedError
-from mtl.models.load import load_encoder
+from mtl.errors import MtlError, StoppedError
 from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, read_stage_record, write_result
 from mtl.rundir import RunDirectory, check_place, prepare_run_directory
 from mtl.runtime.lock import RunLock
@@ -22,8 +19,10 @@ from mtl.runtime.signals import StopSignals
 from mtl.stages.build import check_plans
 from mtl.stages.checks import check_config
 from mtl.stages.context import RunContext, Unit
-from mtl.stages.datasets import load_task_data
+from mtl.stages.continuing import check_resumed_config, record_environment
+from mtl.stages.datasets import load_evaluated_data, load_task_data
 from mtl.stages.environment import Hardware, RunEnvironment, describe_run, read_environment, start_hardware
+from mtl.stages.initial import load_initial_weights
 from mtl.stages.suites import suite_records
 from mtl.stages.train_one import train_one
 from mtl.stages.training_files import selected_weights
@@ -44,8 +43,7 @@ def run_pipeline(config: RunConfig, *, resume: bool = False, overwrite: bool = F
     with RunLock(run.lock), StopSignals() as signals:
         if resume or not overwrite:
             prepare_run_directory(run.path, resume=resume, overwrite=overwrite)
-        if resume:
-            _refuse_changes(run, config)
+        added = resume and check_resumed_config(run, config)
         hardware = start_hardware(config, read_environment(run.environment) if resume else None)
         try:
             context = _load(config, names, hardware, signals)
@@ -56,22 +54,29 @@ def run_pipeline(config: RunConfig, *, resume: bool = False, overwrite: bool = F
             raise
         if not resume:
             _begin(run, config, overwrite=overwrite)
-        environment = _record_environment(run, describe_run(context, hardware))
+        environment = record_environment(run, describe_run(context, hardware), added=added)
+        if added:
+            _write_config(run, config)
         return _Pipeline(context, run, environment).execute()
 
 
 def _load(config: RunConfig, names: tuple[str, ...], hardware: Hardware, signals: StopSignals) -> RunContext:
     """What all stages need; DataError where some of it is missing."""
     tokenizer = load_tokenizer(config.encoder)
-    specs = [task_registry.get(name) for name in names]
-    data = load_task_data(config, specs, tokenizer, signals.raise_if_requested)
-    loaded = load_encoder(config.encoder, config.seed, tokenizer.vocabulary_size)
-    return RunContext(config, data, tokenizer, loaded, hardware.device, hardware.precision, signals)
+    trained, evaluated = ([task_registry.get(name) for name in part] for part in task_registry.split_roles(names))
+    data = load_task_data(config, trained, tokenizer, signals.raise_if_requested)
+    others = load_evaluated_data(config, evaluated, tokenizer, signals.raise_if_requested)
+    initial = load_initial_weights(config, tokenizer)
+    return RunContext(config, data, others, tokenizer, initial, hardware.device, hardware.precision, signals)
 
 
 def _begin(run: RunDirectory, config: RunConfig, *, overwrite: bool) -> None:
     """Make the directory a run's, by its config.yaml; with ``overwrite`` an earlier run in it is deleted."""
     prepare_run_directory(run.path, resume=False, overwrite=overwrite)
+    _write_config(run, config)
+
+
+def _write_config(run: RunDirectory, config: RunConfig) -> None:
     document = config.model_dump(mode="json")
     write_text_atomically(run.config, yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
 
@@ -101,17 +106,25 @@ class _Pipeline:
         """The trainings in the order of ``config.stages``; a later stage finds an earlier one's weights on disk."""
         for stage in self.config.stages:
             for task in [None] if stage == "joint" else self.names:
-                members = self.names if task is None else (task,)
-                inherited = {"joint": self.stages["joint"].cost} if stage == "finetune" else {}
+                members = self._joint_tasks() if task is None else (task,)
+                after_joint = stage == "finetune" and "joint" in self.config.stages
                 yield Unit(
                     stage=stage,
                     tasks=members,
                     settings=resolve_stage(self.config, stage, task),
                     heads={name: resolve_head(self.config, stage, name) for name in members},
                     directory=self.run.stage(stage, task),
-                    start=self._joint_weights() if stage == "finetune" else None,
-                    inherited=inherited,
+                    start=self._joint_weights() if after_joint else None,
+                    inherited={"joint": self.stages["joint"].cost} if after_joint else self.context.initial.inherited,
                 )
+
+    def _joint_tasks(self) -> tuple[str, ...]:
+        """The tasks of the joint model: all of the run's, or those it had when it was trained."""
+        record = self.run.stage("joint").record
+        if not record.is_file():
+            return self.names
+        had = read_stage_record(record).tasks
+        return tuple(name for name in self.names if name in had)
 
     def _joint_weights(self) -> Path:
         """The weights that the joint stage's scores are of."""
@@ -154,7 +167,7 @@ class _Pipeline:
                 "seed": self.config.seed,
                 "arm_hash": self.environment.arm_hash,
                 "run_hash": self.environment.run_hash,
-                "partial": any(self.context.data[name].partial for name in self.names),
+                "partial": any(found.partial for found in self.context.everything.values()),
                 "encoder": encoder,
                 "stages": {stage: record.model_dump() for stage, record in self.stages.items()},
             }
@@ -163,37 +176,9 @@ class _Pipeline:
         return result
 
 
-def _record_environment(run: RunDirectory, described: RunEnvironment) -> RunEnvironment:
-    """Write environment.json, or on resume make sure that data, encoder and tokenizer are still the same."""
-    stored = read_environment(run.environment)
-    if stored is None:
-        write_text_atomically(run.environment, described.model_dump_json(indent=2) + "\n")
-        return described
-    if (stored.arm_hash, stored.tokenizer_sha256) != (described.arm_hash, described.tokenizer_sha256):
-        what = "what the settings mean (it was another version of mtl)"
-        changed = sorted(task for task in described.data if stored.data.get(task) != described.data[task])
-        if changed:
-            what = f"the data of {', '.join(changed)}"
-        elif stored.encoder_sha256 != described.encoder_sha256:
-            what = "the encoder's weights"
-        elif stored.tokenizer_sha256 != described.tokenizer_sha256:
-            what = "the tokenizer"
-        raise ConfigError(f"{what} changed since {run.path} was started; start a new run in another out=")
-    return stored
-
-
 def _sum_costs(first: CostRecord, second: CostRecord) -> CostRecord:
     """Two trainings of one stage; what both inherited was spent once."""
     sums = {
         name: getattr(first, name) + getattr(second, name) for name in CostRecord.model_fields if name != "inherited"
     }
     return CostRecord(**sums, inherited={**first.inherited, **second.inherited})
-
-
-def _refuse_changes(run: RunDirectory, config: RunConfig) -> None:
-    changes = difference(load_config(run.config), config)
-    if changes:
-        raise ConfigError(
-            f"--resume continues {run.path} only as it was started, but the config differs: {'; '.join(changes)}. "
-            "Take these back, or start a new run in another out="
-        )

@@ -1,31 +1,40 @@
 """Predictions of a finished run's models for any split, also one without labels."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from mtl.config.run import Stage
 from mtl.data.store import TokenStore
-from mtl.errors import DataError
+from mtl.errors import ConfigError, DataError
 from mtl.evaluation.evaluate import SplitPredictions
-from mtl.evaluation.label_map import apply_label_map
+from mtl.evaluation.label_map import read_by
 from mtl.evaluation.predictions import write_predictions
+from mtl.runtime.precision import Precision
 from mtl.stages.open_run import OpenedModel, OpenedRun, head_task, matching_splits, open_run
 from mtl.tasks.spec import TaskSpec
 
 
 def predict_run(
-    path: Path, *, stage: Stage = "joint", tasks: Sequence[str] = (), split: str = "test", out: Path | None = None
+    path: Path,
+    *,
+    stage: Stage = "joint",
+    tasks: Sequence[str] = (),
+    split: str = "test",
+    out: Path | None = None,
+    precision: Precision | None = None,
 ) -> dict[str, dict[str, Path]]:
     """Write a Parquet file for every split of the tasks that is called ``split``; the files by task and split.
 
     They go below ``out``, one a split as ``<suite>/<task>/<split>.parquet``, by default to the stage's own place for
     predictions. Columns as :func:`mtl.evaluation.predictions.write_predictions` says; logits are those of the head, in
-    the order of its own labels. Nothing is computed where a file of rows is missing: DataError names all of them.
+    the order of its own labels. ``precision`` is that of the training by default; fp32 is what an exported model
+    computes in. Nothing is computed where rows are missing: DataError names all of them.
     """
-    with open_run(path) as opened:
+    if out is None and precision is not None:
+        raise ConfigError("predictions in another precision than the run's do not belong into it: name another place")
+    if out is not None and out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file, and predictions need a directory")
+    with open_run(path, precision=precision) as opened:
         wanted = [(spec, matching_splits(spec, split)) for spec in opened.choose(tasks)]
         _refuse_missing(opened, [(spec, part) for spec, parts in wanted for part in parts])
         files: dict[str, dict[str, Path]] = {}
@@ -45,11 +54,7 @@ def predict_split(model: OpenedModel, spec: TaskSpec, store: TokenStore) -> Spli
 
     A task that is only evaluated is read by another task's head, whose answers are mapped to its labels.
     """
-    predicted = model.evaluator.predict(model.model, model.spec, store)
-    if spec.name == model.spec.name or spec.kind == model.spec.kind == "regression":
-        return predicted
-    places = predicted.predictions.astype(np.int64)
-    return dataclasses.replace(predicted, predictions=apply_label_map(spec, model.spec, places))
+    return read_by(model.spec, spec, model.evaluator.predict(model.model, model.spec, store))
 
 
 def _refuse_missing(opened: OpenedRun, wanted: Sequence[tuple[TaskSpec, str]]) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 from mtl import metrics
 from mtl.data.subsets import nested_subset
 from mtl.evaluation.evaluate import Evaluator, score_predictions
+from mtl.evaluation.label_map import read_by
 from mtl.evaluation.predictions import write_predictions
 from mtl.models.multitask import MultitaskModel
 from mtl.records import SplitRecord
 from mtl.rundir import StageDirectory
-from mtl.stages.datasets import TaskData
+from mtl.stages.datasets import EvaluatedData, TaskData
 from mtl.tasks.spec import TaskSpec
 
 logger = logging.getLogger("mtl")
@@ -68,12 +69,18 @@ def log_values(
 
 
 def score_dev(
-    model: MultitaskModel, data: TaskData, evaluator: Evaluator, directory: StageDirectory, *, save: bool
+    model: MultitaskModel,
+    data: TaskData | EvaluatedData,
+    head: TaskSpec,
+    evaluator: Evaluator,
+    directory: StageDirectory,
+    *,
+    save: bool,
 ) -> dict[str, SplitRecord]:
-    """The task's dev splits in full, their predictions written to the stage's directory if ``save``."""
+    """The task's dev splits in full, read by ``head``; predictions are written to the stage's directory if ``save``."""
     records = {}
     for name, store in data.dev.items():
-        predicted = evaluator.predict(model, data.spec, store)
+        predicted = read_by(head, data.spec, evaluator.predict(model, head, store))
         scores = score_predictions(data.spec, predicted)
         if save:
             write_predictions(directory.predictions(data.spec.name, name), data.spec, predicted)
@@ -114,7 +121,7 @@ def _suite_values(prefix: str, specs: Sequence[TaskSpec], primaries: Mapping[str
     """The suites' scores by log name, where more than one task of a suite was scored."""
     values = {}
     for suite in sorted({spec.suite for spec in specs}):
-        members = [spec for spec in specs if spec.suite == suite]
+        members = [spec for spec in specs if spec.suite == suite and not spec.evaluate_only]
         score = metrics.suite_score(primaries, members).score if len(members) > 1 else None
         if score is not None:
             values[f"{prefix}/{suite}/score"] = score

@@ -9,6 +9,7 @@ from mtl.records import StageRecord, TaskRecord
 from mtl.runtime.checkpoint_files import verify_checkpoint
 from mtl.stages.build import build_parts
 from mtl.stages.context import RunContext, Unit
+from mtl.stages.datasets import TaskData
 from mtl.stages.models import load_weights
 from mtl.stages.scoring import log_values, score_dev, score_snapshot
 from mtl.stages.suites import suite_records
@@ -87,22 +88,13 @@ class _Training:
             selected = self.selection.best_step
         logger.info("%s: evaluating", self.unit.title)
         tasks: dict[str, TaskRecord] = {}
-        for name in self.unit.tasks:
-            data = self.context.data[name]
-            splits = score_dev(
-                self.parts.model, data, self.evaluator, self.unit.directory, save=settings.evaluation.save_predictions
-            )
-            tasks[name] = TaskRecord(
-                primary=metrics.primary(data.spec, {split: record.metrics for split, record in splits.items()}),
-                selected_on=settings.selection.on,
-                looks=1 if settings.selection.on == "last" else self.selection.looks,
-                selected_step=selected,
-                train_rows=data.train_rows,
-                train_rows_official=data.spec.splits["train"].official_rows,
-                splits=splits,
-            )
+        readers = {name: name for name in self.unit.tasks}
+        readers |= {name: str(data.spec.scored_by) for name, data in self.context.evaluated.items()}
+        for name, reader in readers.items():
+            if reader in self.unit.tasks:
+                tasks[name] = self._score_task(name, reader, selected)
         self.totals.write_sequence(self.unit.directory.sequence)
-        specs = [self.context.data[task].spec for task in tasks]
+        specs = [self.context.everything[task].spec for task in tasks]
         found = {task: {name: split.metrics for name, split in record.splits.items()} for task, record in tasks.items()}
         primaries = {task: record.primary for task, record in tasks.items()}
         self.log.write(selected, log_values("eval", specs, found, primaries))
@@ -111,6 +103,27 @@ class _Training:
             {f"final/{task}/primary": primary for task, primary in primaries.items()},
         )
         return StageRecord(tasks=tasks, suites=suite_records(specs, tasks), cost=self.totals.cost(self.unit.inherited))
+
+    def _score_task(self, task: str, reader: str, selected: int) -> TaskRecord:
+        """The record of a task, its dev splits read by the head of ``reader``."""
+        data, settings = self.context.everything[task], self.unit.settings
+        splits = score_dev(
+            self.parts.model,
+            data,
+            self.context.data[reader].spec,
+            self.evaluator,
+            self.unit.directory,
+            save=settings.evaluation.save_predictions,
+        )
+        return TaskRecord(
+            primary=metrics.primary(data.spec, {split: record.metrics for split, record in splits.items()}),
+            selected_on=settings.selection.on,
+            looks=1 if settings.selection.on == "last" else self.selection.looks,
+            selected_step=selected,
+            train_rows=data.train_rows if isinstance(data, TaskData) else None,
+            train_rows_official=data.spec.splits["train"].official_rows if isinstance(data, TaskData) else None,
+            splits=splits,
+        )
 
     def _after_update(self, result: UpdateResult) -> bool:
         config, total = self.context.config, self.parts.planner.total

@@ -12,13 +12,17 @@ from mtl.config.hashes import arm_hash, difference, identity, run_hash
 from mtl.config.kinds import OneOf
 from mtl.config.load import load_config
 from mtl.config.run import RunConfig, StageSettings
-from mtl.config.settings import Settings
+from mtl.config.settings import Settings, keys_of
 
 MINIMAL = ("tasks=[mini]",)
 TASKS = ("mini/a", "mini/b")
 # Values that no rule for a type's other values finds, and what has to be set for a value to be valid.
 OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]"}
-NEEDS = {"selection.patience": ["selection.on=holdout"]}
+NEEDS = {
+    "selection.patience": ["selection.on=holdout"],
+    "init.stage": ["init.stage=finetune", "init.task=mini/a"],
+    "init.task": ["init.stage=finetune", "init.task=mini/a"],
+}
 
 
 def _hash(*overrides: str) -> str:
@@ -27,7 +31,7 @@ def _hash(*overrides: str) -> str:
 
 
 def _fields(settings: type[Settings], *parents: str, execution: bool = False) -> Iterator[tuple[str, FieldInfo, bool]]:
-    for name, field in settings.model_fields.items():
+    for name, field in keys_of(settings).items():
         if name == "kind" or (settings is RunConfig and name in ("single", "joint", "finetune", "task_overrides")):
             continue
         mark = field.json_schema_extra
@@ -92,6 +96,7 @@ def test_a_setting_changes_the_hash_just_when_it_is_identity() -> None:
 def test_what_is_execution_is_what_was_meant_to_be() -> None:
     assert {path for _, path, _, is_execution in _all_fields() if is_execution} == {
         "out",
+        "init.from",
         "data.root",
         "data.cache",
         "training.tokens_per_micro_batch",
