@@ -232,7 +232,8 @@ def _pair(sides: tuple[_Side, _Side], spec: TaskSpec, split: str) -> tuple[Pair,
 
 
 def _directory(side: _Side, spec: TaskSpec) -> StageDirectory:
-    return side.run.stage(side.stage, None if side.stage == "joint" else spec.name)
+    # A task that is only evaluated has no training of its own: it lies with the task whose head scored it.
+    return side.run.stage(side.stage, None if side.stage == "joint" else spec.scored_by or spec.name)
 
 
 def _suites(one: StageRecord, other: StageRecord) -> dict[str, tuple[float, float]]:
