@@ -87,14 +87,16 @@ def predict(
     tasks: Sequence[str] = (),
     split: str = "test",
     out: str | Path | None = None,
+    precision: Literal["fp32", "bf16"] | None = None,
 ) -> dict[str, dict[str, Path]]:
     """Write predictions for a split of the tasks, labelled or not, as Parquet files; their paths by task and split.
 
-    They go below ``out``, by default into the run's own directory.
+    They go below ``out``, by default into the run's own directory. ``precision`` is by default that of the training.
     """
     from mtl.stages.predict_run import predict_run
 
-    return predict_run(Path(run), stage=stage, tasks=tasks, split=split, out=None if out is None else Path(out))
+    target = None if out is None else Path(out)
+    return predict_run(Path(run), stage=stage, tasks=tasks, split=split, out=target, precision=precision)
 
 
 def submit(

@@ -16,13 +16,21 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--split", default="test", help="the split; test by default, which for MNLI means both")
     parser.add_argument("--out", metavar="DIR", help="write below DIR instead of into the run's own directory")
+    parser.add_argument(
+        "--precision", choices=("fp32", "bf16"), help="of the forward pass; as in training by default; needs --out"
+    )
     declare_plugins(parser)
 
 
 def _act(arguments: argparse.Namespace) -> int:
     load_plugins(arguments.plugin)
     files = api.predict(
-        arguments.run, stage=arguments.stage, tasks=arguments.task, split=arguments.split, out=arguments.out
+        arguments.run,
+        stage=arguments.stage,
+        tasks=arguments.task,
+        split=arguments.split,
+        out=arguments.out,
+        precision=arguments.precision,
     )
     print(*(path for splits in files.values() for path in splits.values()), sep="\n")
     return 0

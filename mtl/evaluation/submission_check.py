@@ -32,7 +32,8 @@ def zip_faults(benchmark: Benchmark, path: Path) -> list[str]:
             return [fault for entry in entries for fault in _content_faults(benchmark, by_name, archive, entry)]
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise DataError(f"{path}: {error.strerror}; name the zip to check") from error
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, OSError) as error:
+        # All of these are how zipfile answers bytes that mean nothing.
         return [f"{path.name} is no whole zip file ({error})"]
 
 

@@ -21,6 +21,7 @@ from mtl.models.load import load_saved_encoder
 from mtl.models.multitask import MultitaskModel
 from mtl.rundir import RunDirectory, StageDirectory
 from mtl.runtime.checkpoint_files import verify_checkpoint
+from mtl.runtime.precision import Precision
 from mtl.runtime.signals import StopSignals
 from mtl.stages.context import stage_precision
 from mtl.stages.environment import Hardware, read_environment, start_hardware
@@ -48,6 +49,8 @@ class OpenedRun:
     trained: tuple[str, ...]
     hardware: Hardware
     signals: StopSignals
+    precision: Precision | None = None
+    """Of the forward pass; None for that of the training, which the run's own scores were computed in."""
 
     def choose(self, patterns: Sequence[str]) -> tuple[TaskSpec, ...]:
         """The tasks that ``patterns`` select, those the run trained by default; ConfigError where it has no head."""
@@ -83,9 +86,10 @@ class OpenedRun:
         model = MultitaskModel(encoder, {task: head})
         load_weights(model, directory)
         hardware = self.hardware
+        trained_in = stage_precision(self.config, settings, hardware.precision, hardware.device)
         evaluator = Evaluator(
             settings.evaluation.tokens_per_batch,
-            stage_precision(self.config, settings, hardware.precision, hardware.device),
+            self.precision or trained_in,
             hardware.device,
             check=self.signals.raise_if_requested,
         )
@@ -115,7 +119,7 @@ class OpenedRun:
 
 
 @contextmanager
-def open_run(path: Path) -> Iterator[OpenedRun]:
+def open_run(path: Path, *, precision: Precision | None = None) -> Iterator[OpenedRun]:
     """The run at ``path``; a signal in the block ends it between two batches. DataError where there is no run."""
     run = RunDirectory(path)
     if not run.config.is_file():
@@ -125,7 +129,7 @@ def open_run(path: Path) -> Iterator[OpenedRun]:
     trained = tuple(name for name in names if not task_registry.get(name).evaluate_only)
     hardware = start_hardware(config, read_environment(run.environment))
     with StopSignals() as signals:
-        yield OpenedRun(run, config, trained, hardware, signals)
+        yield OpenedRun(run, config, trained, hardware, signals, precision)
 
 
 def head_task(spec: TaskSpec) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from mtl import tasks as task_registry
 from mtl.atomic import write_bytes_atomically
 from mtl.config.run import Stage
-from mtl.errors import DataError
+from mtl.errors import ConfigError, DataError
 from mtl.evaluation.benchmarks import BENCHMARKS, Benchmark, BenchmarkName, SubmissionFile
 from mtl.evaluation.submission import constant_file, submission_file, submission_zip
 from mtl.stages.open_run import OpenedRun, head_task, open_run
@@ -35,6 +35,8 @@ def submit_run(
     a constant in them; the leaderboard takes no zip that lacks a file.
     """
     wanted = BENCHMARKS[benchmark]
+    if out.is_dir():
+        raise ConfigError(f"{out} is a directory: name the zip to write in it")
     with open_run(path) as opened:
         missing = _missing(opened, wanted)
         if missing and (not fill_missing or len(missing) == len(wanted.files)):

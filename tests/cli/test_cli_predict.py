@@ -15,7 +15,9 @@ def test_the_files_written_are_printed(monkeypatch: pytest.MonkeyPatch, capsys: 
 
     monkeypatch.setattr(api, "predict", predict)
     assert main(["predict", "a/run", "--task", "glue/mnli", "--stage", "single", "--out", "a"]) == 0
-    assert seen == [("a/run", {"stage": "single", "tasks": ["glue/mnli"], "split": "test", "out": "a"})]
+    assert seen == [
+        ("a/run", {"stage": "single", "tasks": ["glue/mnli"], "split": "test", "out": "a", "precision": None})
+    ]
     assert capsys.readouterr().out == "a/m.parquet\na/mm.parquet\n"
 
 

@@ -2,11 +2,14 @@
 
 import io
 import stat
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mtl.errors import DataError
 from mtl.evaluation import submission_check
@@ -217,6 +220,19 @@ def test_what_is_no_zip_is_said_so(tmp_path: Path) -> None:
         zip_faults(SMALL, tmp_path / "absent.zip")
     with pytest.raises(DataError, match="directory"):
         zip_faults(SMALL, tmp_path)
+
+
+@given(st.data())
+def test_bytes_that_mean_nothing_are_a_fault_and_never_an_error(data: st.DataObject) -> None:
+    content = bytearray(submission_zip(SMALL, CONTENTS))
+    # The directory of the zip comes last, and most of what can be wrong is in it.
+    start = content.index(b"PK\x01\x02")
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(start, len(content) - 1))] = data.draw(st.integers(0, 255))
+    with tempfile.NamedTemporaryFile(suffix=".zip") as file:
+        file.write(content)
+        file.flush()
+        assert all(isinstance(fault, str) for fault in zip_faults(SMALL, Path(file.name)))
 
 
 def test_a_zip_of_very_many_entries_is_refused_before_any_is_looked_at(tmp_path: Path) -> None:

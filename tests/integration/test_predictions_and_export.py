@@ -19,6 +19,7 @@ from mtl.rundir import RunDirectory
 from mtl.stages import export
 from mtl.stages.export import export_task
 from mtl.stages.predict_run import predict_run
+from mtl.stages.submit_run import submit_run
 from mtl.tasks.registry import get
 
 STAGES: tuple[Stage, ...] = ("joint", "single", "finetune")
@@ -147,3 +148,34 @@ def test_what_has_no_head_or_none_that_fits_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"not trained on mini/acceptability"):
         export_task(out, tmp_path / "export", task=ACCEPTABILITY)
     assert contents(tmp_path) == [out]
+
+
+def test_another_precision_than_the_runs_is_written_elsewhere(joint_run: RunDirectory, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="do not belong into it"):
+        predict_run(joint_run.path, split="dev", precision="bf16")
+    own = pq.read_table(joint_run.stage("joint").predictions(ENTAIL, "dev"))
+    files = predict_run(joint_run.path, tasks=[ENTAIL], split="dev", precision="bf16", out=tmp_path)
+    rounded = pq.read_table(files[ENTAIL]["dev"])
+    assert rounded["label"] == own["label"]
+    difference = np.array(rounded["logits"].to_pylist()) - np.array(own["logits"].to_pylist())
+    assert 1e-6 < np.abs(difference).max() < 0.1
+
+
+def test_places_that_cannot_be_written_to_are_said_before_anything_is_run(
+    joint_run: RunDirectory, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(ConfigError, match="is a file"):
+        predict_run(joint_run.path, split="dev", out=file)
+    with pytest.raises(ConfigError, match="is a directory: name the zip"):
+        submit_run(joint_run.path, tmp_path, fill_missing=True)
+
+
+def test_a_run_without_any_task_of_the_benchmark_is_refused_even_with_leave_to_fill(
+    joint_run: RunDirectory, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match="11 of 11 files cannot be predicted") as caught:
+        submit_run(joint_run.path, tmp_path / "glue.zip", fill_missing=True)
+    assert "--fill-missing" not in str(caught.value)
+    assert contents(tmp_path) == []
