@@ -1,6 +1,6 @@
 """Fetching and tokenising ahead of a run, so that the run itself needs no network."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from mtl.data.store import ARRAYS, TokenStore
 from mtl.data.tokenizer import load_tokenizer
 from mtl.models.load import load_encoder
 from mtl.stages.checks import check_config
-from mtl.stages.datasets import TaskData, load_task_data
+from mtl.stages.datasets import load_evaluated_data, load_task_data
+from mtl.tasks.spec import TaskSpec
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ def prepare(config: RunConfig) -> Prepared:
     names = task_registry.expand(config.tasks)
     check_config(config, names)
     tokenizer = load_tokenizer(config.encoder)
-    data = load_task_data(config, [task_registry.get(name) for name in names], tokenizer, lambda: None)
+    trained, evaluated = ([task_registry.get(name) for name in part] for part in task_registry.split_roles(names))
+    data = load_task_data(config, trained, tokenizer, lambda: None)
+    others = load_evaluated_data(config, evaluated, tokenizer, lambda: None)
     loaded = load_encoder(config.encoder, config.seed, tokenizer.vocabulary_size)
     weights = loaded.encoder.model.state_dict().values()
     return Prepared(
@@ -54,14 +57,17 @@ def prepare(config: RunConfig) -> Prepared:
         vocabulary=tokenizer.vocabulary_size,
         encoder_bytes=sum(tensor.numel() * tensor.element_size() for tensor in weights),
         cache=cache_directory(config),
-        splits=tuple(split for task in data.values() for split in _splits(task)),
+        splits=(
+            *(split for task in data.values() for split in _splits(task.spec, {"train": task.train, **task.dev})),
+            *(split for task in others.values() for split in _splits(task.spec, task.dev)),
+        ),
     )
 
 
-def _splits(data: TaskData) -> Iterator[PreparedSplit]:
-    for name, store in {"train": data.train, **data.dev}.items():
-        official = data.spec.splits[name].official_rows
-        yield PreparedSplit(data.spec.name, name, store.rows, official, int(store.tokens.size), _bytes(store))
+def _splits(spec: TaskSpec, stores: Mapping[str, TokenStore]) -> Iterator[PreparedSplit]:
+    for name, store in stores.items():
+        official = spec.splits[name].official_rows
+        yield PreparedSplit(spec.name, name, store.rows, official, int(store.tokens.size), _bytes(store))
 
 
 def _bytes(store: TokenStore) -> int:

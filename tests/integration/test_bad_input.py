@@ -198,6 +198,8 @@ CASES = {
         2, ("data.max_train_rows.mini/entail2", "1"), ("data.max_train_rows={mini/entail2: -5}",)
     ),
     "more threads than any machine has": Case(2, ("training.threads", "1024"), ("training.threads=100000",)),
+    "start from a run that is missing": Case(3, ("nowhere",), ("init.from=nowhere", "stages=[joint]")),
+    "start from a path with NUL": Case(2, ("init.from", "NUL"), ('init.from="a\\0b"', "stages=[joint]")),
     "deep out": Case(3, ("glue/rte",), ("tasks=[glue/rte]", "out=a/b/c/run")),
     "cache that is a file": Case(3, ("note.txt", "data.cache"), ("data.cache=note.txt",), a_file("note.txt", "text")),
 }

@@ -48,3 +48,28 @@ def test_what_cannot_be_had_is_said(tmp_path: Path) -> None:
         with pytest.raises(DataError):
             api.prepare(api.load_config([], settings(tmp_path / "run", setting)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tasks_that_are_only_evaluated_are_prepared_too(tmp_path: Path) -> None:
+    header, row = "index\tsentence1\tsentence2\tgold_label", "0\tIt rains.\tIt is wet.\tentailment"
+    for name, text in {
+        "MNLI/train": f"{header}\n{row}\n",
+        "MNLI/dev_matched": f"{header}\n{row}\n{row}\n",
+        "MNLI/dev_mismatched": f"{header}\n{row}\n",
+    }.items():
+        path = tmp_path / "glue" / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    same = "name: mine/same\nfiles: {dev: same.tsv}\ntexts: [sentence1, sentence2]\nlabel: gold_label\n"
+    same += "labels: [entailment, neutral, contradiction]\nevaluate_only: true\nscored_by: glue/mnli\n"
+    (tmp_path / "same.yaml").write_text(same, encoding="utf-8")
+    (tmp_path / "same.tsv").write_text(f"{header}\n{row}\n{row}\n{row}\n", encoding="utf-8")
+    tasks = f"tasks=[glue/mnli,{tmp_path / 'same.yaml'}]"
+    config = api.load_config([], settings(tmp_path / "run", tasks, f"data.root={tmp_path}"))
+    prepared = api.prepare(config)
+    assert [(split.task, split.split, split.rows) for split in prepared.splits] == [
+        ("glue/mnli", "train", 1),
+        ("glue/mnli", "dev_matched", 2),
+        ("glue/mnli", "dev_mismatched", 1),
+        ("mine/same", "dev", 3),
+    ]
