@@ -13,7 +13,7 @@ from mtl.config.training import EvaluationSettings, OptimizerSettings, Selection
 from mtl.config.weighting import WEIGHTINGS, AnyWeighting, ConstantWeighting
 
 Stage = Literal["single", "joint", "finetune"]
-RowLimit = Annotated[int, Field(ge=1)]
+RowLimit = Annotated[int, Field(ge=0)]
 
 
 class DataSettings(Settings):

@@ -193,9 +193,10 @@ CASES = {
     "out in the home of nobody": Case(2, ("out", "~nobody-at-all"), ("out=~nobody-at-all/x",)),
     "data in the home of nobody": Case(2, ("data.root", "~nobody-at-all"), ("data.root=~nobody-at-all/x",)),
     "empty out": Case(2, ("out", "is empty"), ("out=''",)),
-    "limit below one row": Case(2, ("data.max_train_rows", "greater than or equal to 1"), ("data.max_train_rows=-5",)),
-    "limit of one task below one row": Case(
-        2, ("data.max_train_rows.mini/entail2", "1"), ("data.max_train_rows={mini/entail2: -5}",)
+    "limit below no row": Case(2, ("data.max_train_rows", "greater than or equal to 0"), ("data.max_train_rows=-5",)),
+    "limit of no row": Case(3, ("no row left", "data.max_train_rows"), ("data.max_train_rows=0",)),
+    "limit of one task below no row": Case(
+        2, ("data.max_train_rows.mini/entail2", "equal to 0"), ("data.max_train_rows={mini/entail2: -5}",)
     ),
     "more threads than any machine has": Case(2, ("training.threads", "1024"), ("training.threads=100000",)),
     "start from a run that is missing": Case(3, ("nowhere",), ("init.from=nowhere", "stages=[joint]")),
