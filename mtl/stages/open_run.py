@@ -42,10 +42,11 @@ class OpenedModel:
 
 @dataclass(frozen=True)
 class OpenedRun:
-    """A run's config, the tasks it trained, and what it is run on now."""
+    """A run's config, the tasks it trained or only evaluated, those it trained, and what it is run on now."""
 
     run: RunDirectory
     config: RunConfig
+    names: tuple[str, ...]
     trained: tuple[str, ...]
     hardware: Hardware
     signals: StopSignals
@@ -53,8 +54,8 @@ class OpenedRun:
     """Of the forward pass; None for that of the training, which the run's own scores were computed in."""
 
     def choose(self, patterns: Sequence[str]) -> tuple[TaskSpec, ...]:
-        """The tasks that ``patterns`` select, those the run trained by default; ConfigError where it has no head."""
-        names = task_registry.expand(patterns) if patterns else self.trained
+        """The tasks that ``patterns`` select, those of the run's config by default; ConfigError without a head."""
+        names = task_registry.expand(patterns) if patterns else self.names
         specs = tuple(task_registry.get(name) for name in names)
         strangers = sorted({head_task(spec) for spec in specs} - set(self.trained))
         if strangers:
@@ -126,15 +127,20 @@ def open_run(path: Path, *, precision: Precision | None = None) -> Iterator[Open
         raise DataError(f"{path} is no run directory: it has no config.yaml")
     config = load_config(run.config)
     names = task_registry.expand(config.tasks)
-    trained = tuple(name for name in names if not task_registry.get(name).evaluate_only)
+    trained, _ = task_registry.split_roles(names)
     hardware = start_hardware(config, read_environment(run.environment))
     with StopSignals() as signals:
-        yield OpenedRun(run, config, trained, hardware, signals, precision)
+        yield OpenedRun(run, config, names, trained, hardware, signals, precision)
 
 
 def head_task(spec: TaskSpec) -> str:
     """The task whose head reads the rows of ``spec``: its own, or the one it is scored by."""
     return spec.scored_by or spec.name
+
+
+def has_split(spec: TaskSpec, split: str) -> bool:
+    """Whether a task has a split of that name, or several of that kind."""
+    return any(name == split or name.startswith(f"{split}_") for name in spec.splits)
 
 
 def matching_splits(spec: TaskSpec, split: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Predictions of a finished run's models for any split, also one without labels."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from mtl.evaluation.evaluate import SplitPredictions
 from mtl.evaluation.label_map import read_by
 from mtl.evaluation.predictions import write_predictions
 from mtl.runtime.precision import Precision
-from mtl.stages.open_run import OpenedModel, OpenedRun, head_task, matching_splits, open_run
+from mtl.stages.open_run import OpenedModel, OpenedRun, has_split, head_task, matching_splits, open_run
 from mtl.tasks.spec import TaskSpec
+
+logger = logging.getLogger("mtl")
 
 
 def predict_run(
@@ -35,7 +38,7 @@ def predict_run(
     if out is not None and out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file, and predictions need a directory")
     with open_run(path, precision=precision) as opened:
-        wanted = [(spec, matching_splits(spec, split)) for spec in opened.choose(tasks)]
+        wanted = [(spec, matching_splits(spec, split)) for spec in _chosen(opened, tasks, split)]
         _refuse_missing(opened, [(spec, part) for spec, parts in wanted for part in parts])
         files: dict[str, dict[str, Path]] = {}
         for spec, parts in wanted:
@@ -55,6 +58,18 @@ def predict_split(model: OpenedModel, spec: TaskSpec, store: TokenStore) -> Spli
     A task that is only evaluated is read by another task's head, whose answers are mapped to its labels.
     """
     return read_by(model.spec, spec, model.evaluator.predict(model.model, model.spec, store))
+
+
+def _chosen(opened: OpenedRun, patterns: Sequence[str], split: str) -> Sequence[TaskSpec]:
+    """The tasks asked for; where none is named, those of the run that have the split, the others told."""
+    specs = opened.choose(patterns)
+    if patterns:
+        return specs
+    having = [spec for spec in specs if has_split(spec, split)]
+    lacking = ", ".join(spec.name for spec in specs if spec not in having)
+    if lacking and having:
+        logger.warning("no predictions for %s, which have no split %s", lacking, split)
+    return having or specs
 
 
 def _refuse_missing(opened: OpenedRun, wanted: Sequence[tuple[TaskSpec, str]]) -> None:

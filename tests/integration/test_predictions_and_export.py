@@ -20,6 +20,7 @@ from mtl.stages import export
 from mtl.stages.export import export_task
 from mtl.stages.predict_run import predict_run
 from mtl.stages.submit_run import submit_run
+from mtl.tasks import registry
 from mtl.tasks.registry import get
 
 STAGES: tuple[Stage, ...] = ("joint", "single", "finetune")
@@ -179,3 +180,18 @@ def test_a_run_without_any_task_of_the_benchmark_is_refused_even_with_leave_to_f
         submit_run(joint_run.path, tmp_path / "glue.zip", fill_missing=True)
     assert "--fill-missing" not in str(caught.value)
     assert contents(tmp_path) == []
+
+
+def test_tasks_without_the_split_are_left_out_and_told_where_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "run"
+    run_tiny(out, "stages=[joint]", "training.updates=1")
+    spec = get(SIMILARITY)
+    shorter = spec.model_copy(update={"splits": {name: spec.splits[name] for name in ("train", "dev")}})
+    monkeypatch.setitem(registry._TASKS, SIMILARITY, shorter)
+    assert "test" in get(ENTAIL).splits
+    assert list(predict_run(out, out=tmp_path / "predictions")) == [ENTAIL]
+    assert "no predictions for mini/similarity" in caplog.text
+    with pytest.raises(ConfigError, match=r"mini/similarity has no split 'test'"):
+        predict_run(out, tasks=[SIMILARITY], out=tmp_path / "predictions")
