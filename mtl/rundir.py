@@ -48,6 +48,11 @@ class RunDirectory:
         self.result = path / "result.json"
         self.lock = path / "run.lock"
 
+    @property
+    def own_names(self) -> frozenset[str]:
+        """What a run writes into its directory; anything else there is somebody's own."""
+        return frozenset({self.config.name, self.environment.name, self.result.name, self.lock.name, *STAGES})
+
     def stage(self, stage: str, task: str | None = None) -> StageDirectory:
         """The directory of a stage: ``joint`` has one model and takes no task, the others one model for each task.
 
@@ -105,6 +110,12 @@ def prepare_run_directory(path: Path, *, resume: bool, overwrite: bool) -> RunDi
             raise ConfigError(
                 f"--overwrite refuses to delete {path}: it has no config.yaml, so it is not a run's directory. "
                 "Choose another out=, or delete it yourself"
+            )
+        strangers = sorted(entry.name for entry in run.content() if entry.name not in run.own_names)
+        if strangers:
+            raise ConfigError(
+                f"--overwrite refuses to delete {path}: no run writes {', '.join(strangers[:3])}. Choose another "
+                "out=, or move these away"
             )
         run.clear()
     path.mkdir(parents=True, exist_ok=True)

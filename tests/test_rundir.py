@@ -88,7 +88,7 @@ def test_overwrite_empties_the_directory_but_keeps_the_lock_and_what_links_point
     _old_run(run)
     elsewhere.mkdir()
     (elsewhere / "kept").write_text("")
-    (run / "link").symlink_to(elsewhere)
+    (run / "single").symlink_to(elsewhere)
     (run / "run.lock").write_text("{}")
     prepare_run_directory(run, resume=False, overwrite=True)
     assert [entry.name for entry in run.iterdir()] == ["run.lock"]
@@ -98,6 +98,14 @@ def test_overwrite_empties_the_directory_but_keeps_the_lock_and_what_links_point
 def test_overwrite_refuses_what_is_not_a_run(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(ConfigError, match=r"config\.yaml"):
+        prepare_run_directory(tmp_path, resume=False, overwrite=True)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_overwrite_refuses_what_holds_somebody_elses_files(tmp_path: Path) -> None:
+    _old_run(tmp_path)
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(ConfigError, match=r"thesis\.tex"):
         prepare_run_directory(tmp_path, resume=False, overwrite=True)
     assert (tmp_path / "thesis.tex").exists()
 

@@ -1,8 +1,8 @@
 """Settings of the task sampler: how often each task is drawn, and how that changes over training."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mtl.config.kinds import OneOf
 from mtl.config.settings import Settings
@@ -32,7 +32,10 @@ class CosineSchedule(Settings):
 
 
 class PalsSchedule(Settings):
-    """Stickland and Murray (2019): ``1 - 0.8 (e - 1) / (E - 1)`` in the e-th of E equal parts of the training."""
+    """Stickland and Murray (2019): the sampler's exponent times ``1 - 0.8 (e - 1) / (E - 1)`` in the e-th of E parts.
+
+    Theirs starts at the sizes themselves: temperature or exponent 1.
+    """
 
     kind: Literal["pals"] = "pals"
     epochs: int = Field(default=25, ge=1)
@@ -75,12 +78,6 @@ class PowerSampling(SamplingSettings):
     cap: int | None = Field(default=None, ge=1)
     schedule: ScheduleSettings = ConstantSchedule()
 
-    @model_validator(mode="after")
-    def _pals_has_its_own_path(self) -> Self:
-        if self.schedule.kind == "pals" and self.exponent != 1.0:
-            raise ValueError("the pals schedule starts at exponent 1: set sampling.exponent to 1")
-        return self
-
 
 class TemperatureSampling(SamplingSettings):
     """Each task in proportion to its capped size raised to ``1 / temperature``: cap first, then root."""
@@ -89,12 +86,6 @@ class TemperatureSampling(SamplingSettings):
     temperature: float = Field(default=1.0, gt=0)
     cap: int | None = Field(default=None, ge=1)
     schedule: ScheduleSettings = ConstantSchedule()
-
-    @model_validator(mode="after")
-    def _pals_has_its_own_path(self) -> Self:
-        if self.schedule.kind == "pals" and self.temperature != 1.0:
-            raise ValueError("the pals schedule starts at temperature 1: set sampling.temperature to 1")
-        return self
 
 
 class FixedSampling(SamplingSettings):

@@ -37,6 +37,11 @@ class ExactBlockPlanner:
         chosen = stream.chosen(epoch * stream.size + np.arange(block * self.rows, end, dtype=np.int64))
         return UpdatePlan(step, np.full(chosen.size, task), stream.rows[chosen], stream.lengths[chosen])
 
+    @property
+    def examples(self) -> int:
+        """Examples in the whole training."""
+        return int(self.cursors(self.total).sum())
+
     def cursors(self, step: int) -> IntArray:
         """Examples of each task (K,) before ``step``."""
         sizes, blocks = sizes_of(self.streams), blocks_of(self.streams, self.rows)

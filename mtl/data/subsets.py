@@ -7,8 +7,8 @@ from mtl.random_streams import stream_key
 from mtl.sampling.permutation import mix64
 from mtl.sampling.samplers import IntArray
 
-_HOLDOUT_SHARE = 0.1
-_HOLDOUT_ROWS = 2000
+HOLDOUT_SHARE = 0.1
+HOLDOUT_ROWS = 2000
 
 
 def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
@@ -19,7 +19,7 @@ def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArra
     Where chains of shared texts join so many rows that not even half the size can be held out, as in a generated task
     whose sentences recur, only rows that are alike in all texts stay together.
     """
-    wanted = min(int(_HOLDOUT_SHARE * len(text_keys)), _HOLDOUT_ROWS)
+    wanted = min(int(HOLDOUT_SHARE * len(text_keys)), HOLDOUT_ROWS)
     inside = _choose_groups(task, _linked_groups(text_keys), wanted)
     if inside.sum() < wanted / 2:
         alike = np.unique(text_keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)

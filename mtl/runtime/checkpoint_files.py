@@ -129,10 +129,13 @@ def keep_newest(parent: Path, count: int) -> None:
         return
     verify_checkpoint(directories[-1])
     for directory in directories[:-count]:
-        # Renamed first, so that a half-deleted checkpoint is never found under its own name.
-        doomed = _hidden_name(directory, "gone")
-        os.rename(directory, doomed)
-        shutil.rmtree(doomed)
+        _remove(directory)
+
+
+def remove_steps(parent: Path) -> None:
+    """Delete all step checkpoints: for a training that is finished, whose ``last`` and ``best`` stay."""
+    for directory in _step_directories(parent):
+        _remove(directory)
 
 
 def remove_leftovers(parent: Path) -> None:
@@ -150,6 +153,13 @@ def remove_leftovers(parent: Path) -> None:
             _logger.warning("restored checkpoint %s: replacing it was interrupted", place)
         else:
             shutil.rmtree(path)
+
+
+def _remove(directory: Path) -> None:
+    # Renamed first, so that a half-deleted checkpoint is never found under its own name.
+    doomed = _hidden_name(directory, "gone")
+    os.rename(directory, doomed)
+    shutil.rmtree(doomed)
 
 
 def _step_directories(parent: Path) -> list[Path]:

@@ -24,7 +24,7 @@ def exponent_at(schedule: ScheduleSettings, start: float, step: int, total: int)
         case CosineSchedule(end=end):
             return end + (start - end) * 0.5 * (1.0 + math.cos(math.pi * progress))
         case PalsSchedule(epochs=epochs):
-            return pals_exponent(1 + step * epochs // max(total, 1), epochs)
+            return start * pals_exponent(1 + step * epochs // max(total, 1), epochs)
 
 
 def pals_exponent(epoch: int, epochs: int) -> float:

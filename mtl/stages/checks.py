@@ -50,6 +50,8 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
             f"stages {list(config.stages)}: finetune starts from joint weights, so joint comes before it, or init.from "
             "names a run that has them"
         )
+    if order == ["joint", "finetune"]:
+        _check_holdout(config, tasks)
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():
             beyond = sorted(set(override) - {"head"})
@@ -67,6 +69,18 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
                 f"the head of {task} is {joint} in the joint stage and {finetune} in finetune, which goes on with it: "
                 "set head alike in both"
             )
+
+
+def _check_holdout(config: RunConfig, tasks: Sequence[str]) -> None:
+    """Fine-tuning may only select on rows that the joint stage it goes on from was not trained on."""
+    if resolve_stage(config, "joint", None).selection.on == "holdout":
+        return
+    seen = [task for task in tasks if resolve_stage(config, "finetune", task).selection.on == "holdout"]
+    if seen:
+        raise ConfigError(
+            f"the fine-tuning of {', '.join(seen)} selects on a holdout that the joint stage is trained on; set "
+            "selection.on=holdout for both"
+        )
 
 
 def _check_hardware(config: RunConfig, tasks: Sequence[str]) -> None:

@@ -40,6 +40,10 @@ class TaskData:
             raise DataError(f"{self.spec.name} has too few rows to hold some out; set selection.on=last")
         return rows
 
+    def selection_rows(self) -> IntArray:
+        """The part of the holdout that snapshots are scored on: no more rows than may be trained on."""
+        return nested_subset(self.spec.name, self.holdout(), self.max_train_rows)
+
     def stream(self, seed: int, settings: StageSettings) -> TaskStream:
         """The rows to train on in random order: all of train, less the holdout if one is kept, cut to the limit."""
         rows = np.arange(self.train.rows, dtype=np.int64)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtl.config.run import StageSettings
+from mtl.data.exact_block_plan import ExactBlockPlanner
 from mtl.data.exact_plan import ExactEpochPlanner
 from mtl.data.planner import make_planner, updates_of
 from mtl.data.streams import TaskStream
@@ -42,11 +43,13 @@ def expectations(settings: StageSettings, specs: Sequence[TaskSpec], rows: dict[
     sizes = rows if exact or len(specs) == 1 else sampler_sizes(settings, specs, rows)
     if exact or len(specs) > 1:
         planner = make_planner(settings, 0, [_unread_stream(name, count) for name, count in rows.items()], sizes)
-        examples = planner.examples if isinstance(planner, ExactEpochPlanner) else None
+        examples = planner.examples if isinstance(planner, ExactEpochPlanner | ExactBlockPlanner) else None
     else:
-        examples = None
+        planner, examples = None, None
     known = training.rows_per_update is not None or training.updates is not None
     updates = updates_of(settings, sum(rows.values())) if known else None
+    if planner is not None and exact:
+        updates = planner.total
     if examples is None and training.rows_per_update is not None and updates is not None:
         examples = updates * training.rows_per_update
     first, last, shares = _shares(settings, sizes, updates)

@@ -14,6 +14,7 @@ from mtl.data.tokenizer import load_tokenizer
 from mtl.errors import MtlError, StoppedError
 from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, read_stage_record, write_result
 from mtl.rundir import RunDirectory, check_place, prepare_run_directory
+from mtl.runtime.checkpoint_files import remove_steps
 from mtl.runtime.lock import RunLock
 from mtl.runtime.signals import StopSignals
 from mtl.stages.build import check_plans
@@ -78,6 +79,10 @@ def _begin(run: RunDirectory, config: RunConfig, *, overwrite: bool) -> None:
 
 def _write_config(run: RunDirectory, config: RunConfig) -> None:
     document = config.model_dump(mode="json")
+    for name in ("root", "cache"):
+        # Whoever evaluates the run later may stand elsewhere.
+        if document["data"][name] is not None:
+            document["data"][name] = str(Path(document["data"][name]).expanduser().absolute())
     write_text_atomically(run.config, yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
 
 
@@ -136,6 +141,7 @@ class _Pipeline:
         record = train_one(self.context, unit)
         unit.directory.path.mkdir(parents=True, exist_ok=True)
         write_text_atomically(unit.directory.record, record.model_dump_json(indent=2) + "\n")
+        remove_steps(unit.directory.checkpoints)
         for task, scored in record.tasks.items():
             logger.info("%s: %s %.1f", unit.title, task, scored.primary)
         return record

@@ -15,6 +15,7 @@ from mtl.config.settings import identity_document
 from mtl.data.files import missing_message
 from mtl.data.sources import count_rows
 from mtl.errors import ConfigError, DataError
+from mtl.stages.checks import check_config
 from mtl.stages.expectations import expectations
 from mtl.stages.sizes import most_train_rows, training_rows
 from mtl.tasks.registry import expand, get, split_roles
@@ -81,7 +82,9 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False) -> RunPlan:
     Raises ConfigError as the run would for settings that cannot be meant, and DataError where a training file is
     missing.
     """
-    specs = tuple(get(name) for name in split_roles(expand(config.tasks))[0])
+    names = expand(config.tasks)
+    check_config(config, names)
+    specs = tuple(get(name) for name in split_roles(names)[0])
     root = None if official_sizes else data_root(config)
     rows = {spec.name: _train_rows(spec, root, official_sizes=official_sizes) for spec in specs}
     return RunPlan(

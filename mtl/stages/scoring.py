@@ -42,7 +42,7 @@ def score_snapshot(
     primaries: dict[str, float] = {}
     for task in data:
         if holdout:
-            scores = {"holdout": _score(model, task, "train", evaluator, task.holdout(), rows)}
+            scores = {"holdout": _score(model, task, "train", evaluator, task.selection_rows(), rows)}
             primary = float(np.mean([scores["holdout"][name] for name in task.spec.primary]))
         else:
             scores = {name: _score(model, task, name, evaluator, None, rows) for name in task.dev}

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from mtl.config.run import RunConfig, StageSettings
+from mtl.data.subsets import HOLDOUT_ROWS, HOLDOUT_SHARE
 from mtl.errors import ConfigError
 from mtl.tasks.spec import TaskSpec
-
-HOLDOUT_SHARE = 0.1
-HOLDOUT_ROWS = 2000
 
 
 def most_train_rows(config: RunConfig, task: str) -> int | None:

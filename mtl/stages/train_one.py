@@ -97,7 +97,8 @@ class _Training:
         specs = [self.context.everything[task].spec for task in tasks]
         found = {task: {name: split.metrics for name, split in record.splits.items()} for task, record in tasks.items()}
         primaries = {task: record.primary for task, record in tasks.items()}
-        self.log.write(selected, log_values("eval", specs, found, primaries))
+        prefix = "eval" if settings.selection.on == "last" else "eval_selected"
+        self.log.write(self.totals.updates, log_values(prefix, specs, found, primaries))
         self.log.hyperparameters(
             {"seed": self.context.config.seed, "stage": self.unit.stage, "sampling": settings.sampling.kind},
             {f"final/{task}/primary": primary for task, primary in primaries.items()},

@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 from pydantic import JsonValue
+from torch import Tensor
 
+from mtl.sampling.samplers import IntArray
 from mtl.training.update import UpdateResult
 
 logger = logging.getLogger("mtl")
@@ -73,13 +75,14 @@ class LossWindow:
 
     def __init__(self, tasks: Sequence[str]) -> None:
         self._tasks = tuple(tasks)
-        self._pending: list[UpdateResult] = []
+        self._pending: list[tuple[IntArray, Tensor, Tensor, Tensor]] = []
         self._sums: dict[str, float] = {}
         self._counts: dict[str, int] = {}
 
     def add(self, result: UpdateResult) -> None:
         """Take an update into the window."""
-        self._pending.append(result)
+        # Not the result itself, which would keep its batches.
+        self._pending.append((result.update.counts, result.losses, result.weights, result.gradient_norm))
 
     def take(self) -> dict[str, float]:
         """The means by log name, and an empty window."""
@@ -98,13 +101,13 @@ class LossWindow:
         self._sums, self._counts = dict(state["sums"]), dict(state["counts"])
 
     def _settle(self) -> None:
-        for result in self._pending:
-            losses, weights = result.losses.tolist(), result.weights.tolist()
+        for counts, losses_K, weights_K, norm in self._pending:
+            losses, weights = losses_K.tolist(), weights_K.tolist()
             for number, task in enumerate(self._tasks):
-                if not math.isnan(losses[number]) or result.update.counts[number]:
+                if counts[number]:
                     self._count(f"train/{task}/loss", losses[number])
                     self._count(f"train/{task}/weight", weights[number])
-            self._count("gradient/norm", float(result.gradient_norm))
+            self._count("gradient/norm", float(norm))
         self._pending.clear()
 
     def _count(self, name: str, value: float) -> None:

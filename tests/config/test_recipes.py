@@ -12,7 +12,6 @@ from mtl.config.locations import configs_directory
 from mtl.config.run import RunConfig
 from mtl.config.sampling import SAMPLINGS, SCHEDULES
 from mtl.config.weighting import WEIGHTINGS
-from mtl.errors import ConfigError
 
 RECIPES = ("quickstart", "glue", "glue_minilm")
 COMPONENTS = [name for name in shipped_names() if "/" in name]
@@ -56,22 +55,14 @@ def test_every_key_of_base_is_explained(repository: Path) -> None:
 @pytest.mark.parametrize("path", KINDS)
 def test_every_kind_can_be_set_over_every_recipe(recipe: str, path: str) -> None:
     for kind in KINDS[path]:
-        # The pals schedule is a whole path of exponents, which starts at 1; its refusal says so.
-        needs = ["sampling.temperature=1"] if kind == "pals" else []
-        spelt_out = load_config(recipe, [*needs, f"{path}.kind={kind}"])
-        assert spelt_out == load_config(recipe, [*needs, f"{path}={kind}"])
+        spelt_out = load_config(recipe, [f"{path}.kind={kind}"])
+        assert spelt_out == load_config(recipe, [f"{path}={kind}"])
         found: Any = spelt_out
         for part in path.split("."):
             found = getattr(found, part)
         assert found.kind == kind
         if "." not in path:
             assert load_config(recipe, [f"joint.{path}={kind}"] if path != "encoder" else []).tasks
-
-
-def test_the_pals_schedule_says_how_it_can_be_set() -> None:
-    with pytest.raises(ConfigError, match=r"sampling: .* set sampling\.temperature to 1"):
-        load_config("glue", ["sampling.schedule=pals"])
-    assert load_config(["glue", "sampling/pals"]).sampling.kind == "power"
 
 
 @pytest.mark.parametrize("component", COMPONENTS)

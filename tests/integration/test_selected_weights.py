@@ -172,8 +172,8 @@ def test_patience_ends_a_training_early(tmp_path: Path, monkeypatch: pytest.Monk
     assert {(task.selected_step, task.looks) for task in record.tasks.values()} == {(2, 3)}
     log = records(RunDirectory(tmp_path / "run").stage("joint"))
     assert log[-2] == {"step": 6, "eval/mini/score": 9.5}
-    assert log[-1]["step"] == 2, "the last record is of the selected weights on dev"
-    assert log[-1]["eval/mini/score"] == record.suites["mini"].score
+    assert log[-1]["step"] == 6
+    assert log[-1]["eval_selected/mini/score"] == record.suites["mini"].score
     with np.load(RunDirectory(tmp_path / "run").stage("joint").sequence) as sequence:
         assert sequence["counts"].sum(axis=1).tolist() == [8] * 6
 

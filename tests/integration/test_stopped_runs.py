@@ -31,7 +31,7 @@ from mtl.config.weighting import WEIGHTINGS as SETTINGS
 from mtl.config.weighting import WeightingSettings
 from mtl.errors import ConfigError, DataError, StoppedError
 from mtl.rundir import RunDirectory, StageDirectory
-from mtl.stages import pipeline
+from mtl.stages import pipeline, train_one
 from mtl.weighting.registry import WEIGHTINGS
 
 # A log record spans three updates, so that stops fall in the middle of one; 20 rows a task are used up several times.
@@ -268,9 +268,16 @@ def test_where_every_checkpoint_is_damaged_nothing_is_trained_anew(tmp_path: Pat
         run_tiny(out, *JOINT, resume=True)
 
 
+def _die(*_: Any, **__: Any) -> None:
+    raise KilledError
+
+
 def test_damaged_weights_at_the_end_are_made_again(joint_run: RunDirectory, tmp_path: Path) -> None:
-    out = shutil.copytree(joint_run.path, tmp_path / "run")
-    (out / "joint/stage.json").unlink()
+    out = tmp_path / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_one, "score_dev", _die)
+        with pytest.raises(KilledError):
+            run_tiny(out, *JOINT)
     _flip_a_bit(out / "joint/checkpoints/last/heads.safetensors")
     run_tiny(out, *JOINT, resume=True)
     assert result_of(out) == result_of(joint_run.path)

@@ -46,3 +46,9 @@ def test_linear_and_cosine_differ_between() -> None:
 
 def test_constant() -> None:
     assert {exponent_at(ConstantSchedule(), 0.3, step, 10) for step in range(10)} == {0.3}
+
+
+def test_pals_scales_the_samplers_own_exponent() -> None:
+    assert exponent_at(PalsSchedule(epochs=25), 1.0, 0, 25) == 1.0
+    assert exponent_at(PalsSchedule(epochs=25), 1.0, 24, 25) == pytest.approx(0.2)
+    assert exponent_at(PalsSchedule(epochs=25), 0.5, 24, 25) == pytest.approx(0.1)

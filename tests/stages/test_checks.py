@@ -30,6 +30,7 @@ FAULTS = {
     "limit of a task that is not trained": (["data.max_train_rows={mini/answerable: 5}"], "mini/answerable"),
     "too few positions": (["data.max_length=65"], r"encoder\.positions only 64"),
     "tasks that cancel out": (["tasks=[mini,-mini]"], "names no task"),
+    "a holdout that was trained on": (["finetune.selection.on=holdout"], "joint stage is trained on"),
     "another number of threads in one stage": (["joint.training.threads=7"], "a run has one"),
     "another device for one task": (
         ["task_overrides={mini/entail2: {training: {device: cuda}}}", "training.device=cpu"],

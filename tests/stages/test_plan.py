@@ -132,3 +132,23 @@ def test_partial_data_are_noted_and_official_sizes_can_drive_the_shares(tmp_path
 def test_missing_training_data_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"glue/CoLA/train.tsv"):
         plan_run(load_config("glue", [f"data.root={tmp_path}"]))
+
+
+def test_a_plan_is_refused_as_the_run_would_be() -> None:
+    with pytest.raises(ConfigError, match="joint comes before it"):
+        plan_run(load_config("quickstart", ["stages=[finetune,joint]"]))
+    with pytest.raises(ConfigError, match="names no task"):
+        plan_run(load_config("quickstart", ["tasks=[mini,-mini]"]))
+
+
+def test_exact_epochs_of_one_task_an_update_are_counted_as_they_are_run() -> None:
+    overrides = ["sampling=exact_epoch", "training.tasks_per_update=1", "training.rows_per_update=16"]
+    plan = plan_run(
+        load_config("quickstart", [*overrides, "stages=[joint]", "training.epochs=1.5", "data.max_train_rows=60"])
+    )
+    (joint,) = plan.stages
+    (model,) = joint.models
+    # 6 tasks of 60 rows: 4 blocks a task and epoch, so 24 updates of 360 rows, then 12 blocks of the second epoch.
+    assert model.updates == 36
+    examples = sum(task.expected_examples or 0 for task in model.tasks)
+    assert 360 + 12 * 12 <= round(examples, 6) <= 360 + 12 * 16
