@@ -2,9 +2,9 @@
 
 from typing import Any, Literal, get_args, get_origin
 
-from mtl.config.encoder import ENCODERS, HEADS, EncoderSettings, HeadSettings
+from mtl.config.encoder import HEADS, HeadSettings
 from mtl.config.run import rebuild_models
-from mtl.config.sampling import SAMPLINGS, SCHEDULES, SamplingSettings
+from mtl.config.sampling import SAMPLINGS, SamplingSettings
 from mtl.config.settings import Settings
 from mtl.config.weighting import WEIGHTINGS, WeightingSettings
 from mtl.errors import ConfigError
@@ -15,19 +15,9 @@ def register_sampling(kind: str, settings: type[SamplingSettings]) -> None:
     _register(SAMPLINGS, kind, settings, SamplingSettings)
 
 
-def register_schedule(kind: str, settings: type[Settings]) -> None:
-    """Make ``sampling.schedule.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
-    _register(SCHEDULES, kind, settings, Settings)
-
-
 def register_weighting(kind: str, settings: type[WeightingSettings]) -> None:
     """Make ``weighting.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
     _register(WEIGHTINGS, kind, settings, WeightingSettings)
-
-
-def register_encoder(kind: str, settings: type[EncoderSettings]) -> None:
-    """Make ``encoder.kind: <kind>`` valid; errors as in :func:`register_sampling`."""
-    _register(ENCODERS, kind, settings, EncoderSettings)
 
 
 def register_head(kind: str, settings: type[HeadSettings]) -> None:

@@ -6,12 +6,11 @@ from typing import Literal
 import pytest
 
 from mtl.config import registry
-from mtl.config.encoder import ENCODERS, EncoderSettings
+from mtl.config.encoder import HEADS, HeadSettings
 from mtl.config.load import load_config
 from mtl.config.resolve import resolve_stage
 from mtl.config.run import rebuild_models
-from mtl.config.sampling import SAMPLINGS, SCHEDULES, SamplingSettings
-from mtl.config.settings import Settings
+from mtl.config.sampling import SAMPLINGS, SamplingSettings
 from mtl.config.weighting import WEIGHTINGS, WeightingSettings
 from mtl.errors import ConfigError
 
@@ -21,23 +20,18 @@ class FavouriteSampling(SamplingSettings):
     favourite: str
 
 
-class StepSchedule(Settings):
-    kind: Literal["step"] = "step"
-    at: float = 0.5
-
-
 class LoudWeighting(WeightingSettings):
     kind: Literal["loud"] = "loud"
     factor: float = 2.0
 
 
-class BagOfWords(EncoderSettings):
-    kind: Literal["bag_of_words"] = "bag_of_words"
+class FlatHead(HeadSettings):
+    kind: Literal["flat"] = "flat"
 
 
 @pytest.fixture(autouse=True)
 def _registries_as_before() -> Iterator[None]:
-    registries = (SAMPLINGS, SCHEDULES, WEIGHTINGS, ENCODERS)
+    registries = (SAMPLINGS, WEIGHTINGS, HEADS)
     before = [dict(known) for known in registries]
     yield
     for known, kinds in zip(registries, before, strict=True):
@@ -49,14 +43,11 @@ def _registries_as_before() -> Iterator[None]:
 def test_a_registered_kind_is_as_good_as_a_shipped_one() -> None:
     registry.register_sampling("favourite", FavouriteSampling)
     registry.register_weighting("loud", LoudWeighting)
-    registry.register_encoder("bag_of_words", BagOfWords)
-    registry.register_schedule("step", StepSchedule)
+    registry.register_head("flat", FlatHead)
     config = load_config("glue", ["joint.sampling={kind: favourite, favourite: glue/rte}", "weighting=loud"])
     assert resolve_stage(config, "joint", None).sampling == FavouriteSampling(favourite="glue/rte")
     assert config.weighting == LoudWeighting()
-    assert load_config("glue", ["encoder=bag_of_words"]).encoder == BagOfWords()
-    sampling = load_config("glue", ["sampling.schedule={kind: step, at: 0.25}"]).sampling
-    assert sampling.model_dump()["schedule"] == {"kind": "step", "at": 0.25}
+    assert load_config("glue", ["head=flat"]).head == FlatHead()
     with pytest.raises(ConfigError, match=r"sampling\.favourit: unknown key; did you mean sampling\.favourite"):
         load_config("glue", ["sampling={kind: favourite, favourite: x, favourit: y}"])
 
@@ -74,4 +65,4 @@ def test_what_cannot_be_registered() -> None:
     with pytest.raises(ConfigError, match=r"must have the field `kind: Literal\['other'\]"):
         registry.register_sampling("other", FavouriteSampling)
     with pytest.raises(ConfigError, match="must have the field"):
-        registry.register_schedule("other", LoudWeighting.__base__.__base__)  # type: ignore[union-attr,arg-type]
+        registry.register_head("other", HeadSettings)
