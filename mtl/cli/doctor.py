@@ -9,7 +9,7 @@ from mtl import api
 from mtl.cli.arguments import Verb, declare_settings, load_plugins, split_settings
 from mtl.config.load import read_document, validate_config
 from mtl.studies.columns import aligned
-from mtl.tasks.registry import suite_names
+from mtl.tasks.registry import names
 
 if TYPE_CHECKING:
     from mtl.stages.doctor import Diagnosis
@@ -26,7 +26,7 @@ def _act(arguments: argparse.Namespace) -> int:
     load_plugins(arguments.plugin)
     document = read_document(*split_settings(arguments.settings))
     survey = "tasks" not in document
-    document.setdefault("tasks", list(suite_names()))
+    document.setdefault("tasks", list(names()))
     diagnosis = api.doctor(validate_config(document), survey=survey)
     if arguments.json:
         found = {"ready": diagnosis.ready, **dataclasses.asdict(diagnosis)}

@@ -1,6 +1,7 @@
 """One training from start (or resume) to its scores: the loop's hooks are here, what they do is elsewhere."""
 
 import logging
+from contextlib import closing
 
 from mtl import metrics
 from mtl.errors import StoppedError
@@ -76,7 +77,9 @@ class _Training:
         # A stop may have come right after the evaluation that used up the patience.
         ended = self._evaluate_or_save() if self.evaluation_due else self.selection.exhausted
         if not ended and start < planner.total:
-            run_updates(prefetched(self.parts.preparation, planner, start), self.parts.updater, self._after_update)
+            # Closed here, so that a training that ends in an error leaves no thread behind.
+            with closing(prefetched(self.parts.preparation, planner, start)) as updates:
+                run_updates(updates, self.parts.updater, self._after_update)
         self.files.save_last(log_bytes=self.log.length)
 
     def score(self) -> StageRecord:

@@ -1,7 +1,7 @@
 """An update ready to be run: its batches, and the numbers of the whole update that losses are normalised by."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -51,7 +51,7 @@ class Preparation:
 
 def prefetched(
     preparation: Preparation, planner: UpdatePlanner, start: int, depth: int = 2
-) -> Iterator[PreparedUpdate]:
+) -> Generator[PreparedUpdate, None, None]:
     """Updates ``start`` to the end, prepared on a thread up to ``depth`` ahead; an error there is raised here."""
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prefetch")
     waiting: deque[Future[PreparedUpdate]] = deque()

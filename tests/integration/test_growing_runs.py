@@ -15,7 +15,7 @@ from mtl.rundir import RunDirectory
 from mtl.runtime.checkpoint_files import load_tensors
 from mtl.stages.initial import load_initial_weights
 from mtl.stages.models import build_model, keep_heads
-from mtl.tasks import get, mini
+from mtl.tasks import get, mini, registry
 
 THREE = "mini/entail3"
 
@@ -113,7 +113,8 @@ def test_other_changes_are_still_refused_and_so_is_taking_away(tmp_path: Path) -
             run_tiny(tmp_path / "run", *overrides, tasks=tasks, resume=True)
 
 
-def test_a_task_that_is_only_evaluated_is_read_by_another_head(tmp_path: Path) -> None:
+def test_a_task_that_is_only_evaluated_is_read_by_another_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
     rows = mini.generate(ENTAIL, "dev")
     with (tmp_path / "two_way.csv").open("w", newline="") as file:
         writer = csv.writer(file)

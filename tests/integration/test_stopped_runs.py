@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -282,3 +283,12 @@ def test_damaged_weights_at_the_end_are_made_again(joint_run: RunDirectory, tmp_
     run_tiny(out, *JOINT, resume=True)
     assert result_of(out) == result_of(joint_run.path)
     assert_same_training(joint(out), joint_run.stage("joint"))
+
+
+def test_an_error_in_training_leaves_no_thread_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    die_in_update(monkeypatch, 2)
+    with pytest.raises(KilledError) as raised:
+        run_tiny(tmp_path / "run", *JOINT)
+    # The traceback is still held, and with it everything that the error passed through.
+    assert raised.tb is not None
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("prefetch")]
