@@ -34,3 +34,15 @@ class StoppedError(MtlError):
     def __init__(self, message: str, *, interrupted_by_user: bool = False) -> None:
         super().__init__(message)
         self.exit_code = 130 if interrupted_by_user else 75
+
+
+class LostRankError(MtlError):
+    """Another process of a run on several ranks has died or cannot be reached."""
+
+
+class RelayedError(MtlError):
+    """What another rank has raised and reported already; this one ends with the same exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

@@ -84,6 +84,15 @@ class PackedBatch:
 
 
 @dataclass(frozen=True)
+class UpdateWork:
+    """What an update's arithmetic follows from: tokens, the sum of squared sequence lengths, sequences by task."""
+
+    tokens: int
+    squared_lengths: float
+    sequences: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class BatchSource:
     """The stores that batches are cut from, by task, in the order of the task indices of update plans."""
 
@@ -98,6 +107,18 @@ class BatchSource:
             chosen = order[plan.tasks[order] == task]
             parts.append((names[task], plan.rows[chosen], chosen))
         return self._pack(parts)
+
+    def work(self, plan: UpdatePlan) -> UpdateWork:
+        """The work of a whole update, from the stores' offsets alone."""
+        squared, sequences = 0.0, {}
+        for number, (task, store) in enumerate(self.stores.items()):
+            rows = plan.rows[plan.tasks == number]
+            if rows.size:
+                chosen = _ranges(store.example_offsets[rows], store.example_offsets[rows + 1])
+                lengths = store.sequence_offsets[chosen + 1] - store.sequence_offsets[chosen]
+                squared += float(np.square(lengths.astype(np.float64)).sum())
+                sequences[task] = int(chosen.size)
+        return UpdateWork(int(plan.lengths.sum()), squared, sequences)
 
     def evaluation_batch(self, task: str, rows: IntArray) -> PackedBatch:
         """The examples at ``rows`` (B,) of one task's store; targets where the store has labels."""

@@ -15,6 +15,7 @@ from mtl.data.batches import BatchSource
 from mtl.data.store import TokenStore
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.precision import Precision, forward_context
+from mtl.runtime.ranks import ALONE, Ranks
 from mtl.sampling.samplers import IntArray
 from mtl.tasks.spec import TaskSpec
 
@@ -36,14 +37,16 @@ class SplitPredictions:
 class Evaluator:
     """Runs a model over splits in fixed batches of at most ``tokens_per_batch`` tokens.
 
-    Batches are a function of the split's lengths and the limit alone. ``check`` is called between batches and may raise
-    to end the evaluation.
+    Batches are a function of the split's lengths and the limit alone, and are dealt whole to the ranks: every example
+    is scored once, on one rank, and all ranks get all outputs. ``check`` is called between batches, equally often on
+    every rank, and may raise to end the evaluation.
     """
 
     tokens_per_batch: int
     precision: Precision
     device: torch.device
     check: Callable[[], None] = lambda: None
+    ranks: Ranks = ALONE
 
     def predict(
         self, model: MultitaskModel, spec: TaskSpec, store: TokenStore, rows: IntArray | None = None
@@ -51,19 +54,24 @@ class Evaluator:
         """Outputs for ``rows`` of the store (default: all), in the order of ``rows``. Leaves the model's mode be."""
         chosen = np.arange(store.rows, dtype=np.int64) if rows is None else rows
         source = BatchSource({spec.name: store})
-        outputs = np.empty((chosen.size, spec.outputs), dtype=np.float32)
+        outputs = np.zeros((chosen.size, spec.outputs), dtype=np.float32)
+        batches = list(evaluation_batches(store.lengths()[chosen], self.tokens_per_batch))
         training = model.training
         model.eval()
         try:
             with torch.inference_mode():
-                for places in evaluation_batches(store.lengths()[chosen], self.tokens_per_batch):
+                for first in range(0, len(batches), self.ranks.size):
                     self.check()
-                    batch = source.evaluation_batch(spec.name, chosen[places]).to(self.device)
-                    with forward_context(self.precision, self.device):
-                        logits = model(batch)[spec.name]
-                    outputs[places] = logits.float().cpu().numpy()
+                    if first + self.ranks.rank < len(batches):
+                        places = batches[first + self.ranks.rank]
+                        batch = source.evaluation_batch(spec.name, chosen[places]).to(self.device)
+                        with forward_context(self.precision, self.device):
+                            logits = model(batch)[spec.name]
+                        outputs[places] = logits.float().cpu().numpy()
         finally:
             model.train(training)
+        # Exact: all ranks but one hold zeros at each place.
+        self.ranks.add(torch.from_numpy(outputs))
         predictions = outputs[:, 0] if spec.kind == "regression" else outputs.argmax(axis=1).astype(np.int64)
         labels = np.asarray(store.labels[chosen]) if store.labelled else None
         return SplitPredictions(chosen, outputs, predictions, labels)

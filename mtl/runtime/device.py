@@ -10,6 +10,7 @@ import torch
 from pydantic import JsonValue
 
 from mtl.errors import ConfigError
+from mtl.runtime.ranks import launched_ranks, local_rank
 
 PACKAGES = (
     "torch",
@@ -27,15 +28,22 @@ PACKAGES = (
 def choose_device(requested: str) -> torch.device:
     """The device called ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` or ``cuda:N``.
 
-    Raises ``ConfigError`` for any other name and for a GPU that is not there: a run never falls back in silence.
+    Of several ranks on a machine each gets a GPU of its own, and ``cuda:N`` cannot be meant. Raises ``ConfigError`` for
+    any other name and for a GPU that is not there: a run never falls back in silence.
     """
     if requested == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        requested = "cuda" if torch.cuda.is_available() else "cpu"
+    if requested == "cuda" and launched_ranks() > 1:
+        requested = f"cuda:{local_rank()}"
+    elif requested.startswith("cuda:") and launched_ranks() > 1:
+        raise ConfigError(f"training.device={requested!r} names one GPU for several ranks: use auto or cuda")
     kind, colon, index = requested.partition(":")
     if requested != "cpu" and (kind != "cuda" or (colon and not index.isdecimal())):
         raise ConfigError(f"training.device={requested!r} is unknown: use auto, cpu, cuda or cuda:N")
     if kind == "cuda":
         _require_gpu(requested, int(index or 0))
+        if launched_ranks() > 1:
+            torch.cuda.set_device(int(index))
     return torch.device(requested)
 
 

@@ -8,6 +8,7 @@ from types import FrameType, TracebackType
 from typing import Self
 
 from mtl.errors import StoppedError
+from mtl.runtime.ranks import ALONE, Ranks
 
 _STOPPING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 
@@ -16,21 +17,36 @@ class StopSignals:
     """While the ``with`` block runs, SIGTERM, SIGUSR1 and SIGINT set a flag; a second SIGINT leaves at once.
 
     Python delivers signals to the main thread only, so in another thread nothing is installed and nothing is ever
-    requested. On leaving, the handlers found on entering are back.
+    requested. On leaving, the handlers found on entering are back. Of a run on several ranks any may be signalled; all
+    stop where they next ask together.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: Ranks = ALONE) -> None:
+        self._ranks = ranks
         self._requested: str | None = None
         self._interrupts = 0
         self._before: dict[signal.Signals, signal._HANDLER] = {}
 
     @property
     def requested(self) -> str | None:
-        """The name of the first signal received, such as ``SIGTERM``; None while there was none."""
+        """The name of the first signal received here, such as ``SIGTERM``; None while there was none."""
         return self._requested
 
+    def agree(self) -> bool:
+        """Whether any rank was signalled, from now on the same on all of them; collective."""
+        raised = self._ranks.any([self._requested == number.name for number in _STOPPING])
+        names = [number.name for number, asked in zip(_STOPPING, raised, strict=True) if asked]
+        if names:
+            self._requested = names[0]
+        return bool(names)
+
+    def agree_and_raise(self) -> None:
+        """Raise ``StoppedError`` on all ranks if any was signalled; collective."""
+        if self.agree():
+            self.raise_if_requested()
+
     def raise_if_requested(self) -> None:
-        """Raise ``StoppedError`` if a signal came: to be called once the state is saved."""
+        """Raise ``StoppedError`` if a signal came: to be called once the state is saved. Not collective."""
         if self._requested is not None:
             raise StoppedError(
                 f"stopped by {self._requested}; --resume continues from the last checkpoint",

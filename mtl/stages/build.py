@@ -54,21 +54,23 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
         parameter.data = parameter.data.to(context.device)
     optimizer = Optimizer(model, settings.optimizer, unit.heads, planner.total, weighting.parameters())
     precision = stage_precision(context.config, settings, context.precision, context.device)
-    updater = Updater(
-        model,
-        optimizer,
-        weighting,
-        combine=settings.training.combine,
-        precision=precision,
-        device=context.device,
-        seed=seed,
-    )
     preparation = Preparation(
         BatchSource({task.spec.name: task.train for task in data}),
         "rows" if settings.training.rows_per_update else "tokens",
         settings.training.micro_batches,
         settings.training.tokens_per_micro_batch,
         pin=context.device.type == "cuda",
+        ranks=context.ranks,
+    )
+    updater = Updater(
+        model,
+        optimizer,
+        weighting,
+        preparation,
+        combine=settings.training.combine,
+        precision=precision,
+        device=context.device,
+        seed=seed,
     )
     return Parts(planner, model, updater, optimizer, preparation, _evaluate_every(unit, planner.total), precision)
 

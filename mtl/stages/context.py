@@ -13,6 +13,7 @@ from mtl.models.load import LoadedEncoder
 from mtl.records import CostRecord
 from mtl.rundir import StageDirectory
 from mtl.runtime.precision import Precision, choose_precision
+from mtl.runtime.ranks import ALONE, Ranks
 from mtl.runtime.signals import StopSignals
 from mtl.stages.datasets import EvaluatedData, TaskData
 
@@ -43,6 +44,7 @@ class RunContext:
     device: torch.device
     precision: Precision
     signals: StopSignals
+    ranks: Ranks = ALONE
 
     @property
     def everything(self) -> dict[str, TaskData | EvaluatedData]:

@@ -11,6 +11,7 @@ from mtl.config.run import RunConfig
 from mtl.errors import DataError
 from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
 from mtl.runtime.precision import Precision, choose_precision
+from mtl.runtime.ranks import ALONE, Ranks
 from mtl.stages.context import RunContext
 from mtl.tasks.custom import spec_fingerprint
 
@@ -39,6 +40,7 @@ class RunEnvironment(BaseModel):
     precision: Precision
     precision_reason: str
     threads: int
+    ranks: int = 1
     versions: dict[str, str]
     git_commit: str | None
     hardware: dict[str, JsonValue]
@@ -47,22 +49,25 @@ class RunEnvironment(BaseModel):
     data: dict[str, dict[str, dict[str, int | str | None]]]
 
 
-def start_hardware(config: RunConfig, stored: RunEnvironment | None) -> Hardware:
-    """Choose device, precision and threads, and set torch's; a resumed run keeps what it was started with."""
+def start_hardware(config: RunConfig, stored: RunEnvironment | None, ranks: Ranks = ALONE) -> Hardware:
+    """Choose device, precision and threads, and set torch's; a resumed run keeps what it was started with.
+
+    Threads are kept for as many ranks only: other ranks share the cores otherwise.
+    """
     training = config.training
     device = choose_device(training.device)
+    threads = training.threads or torch.get_num_threads()
     if stored is not None and stored.device == device.type:
-        precision, reason, threads = stored.precision, stored.precision_reason, stored.threads
+        precision, reason = stored.precision, stored.precision_reason
+        threads = stored.threads if stored.ranks == ranks.size else threads
     else:
-        chosen = choose_precision(training.precision, device)
-        precision, reason = chosen
-        threads = training.threads or torch.get_num_threads()
+        precision, reason = choose_precision(training.precision, device)
     torch.set_num_threads(threads)
     logger.info("%s, %d threads. %s", device, threads, reason)
     return Hardware(device=device, precision=precision, reason=reason, threads=threads)
 
 
-def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
+def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEnvironment:
     """The environment of a run that starts now, with both hashes."""
     data = {task: found.describe() for task, found in context.everything.items()}
     fingerprints = {
@@ -83,6 +88,7 @@ def describe_run(context: RunContext, hardware: Hardware) -> RunEnvironment:
         precision=hardware.precision,
         precision_reason=hardware.reason,
         threads=hardware.threads,
+        ranks=ranks.size,
         versions=versions(),
         git_commit=git_commit(Path(__file__).parent),
         hardware=describe_hardware(),

@@ -15,7 +15,8 @@ from mtl.errors import MtlError, StoppedError
 from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, read_stage_record, write_result
 from mtl.rundir import RunDirectory, check_place, prepare_run_directory
 from mtl.runtime.checkpoint_files import remove_steps
-from mtl.runtime.lock import RunLock
+from mtl.runtime.device import choose_device
+from mtl.runtime.ranks import Ranks, joined_ranks
 from mtl.runtime.signals import StopSignals
 from mtl.stages.build import check_plans
 from mtl.stages.checks import check_config
@@ -24,6 +25,7 @@ from mtl.stages.continuing import check_resumed_config, record_environment
 from mtl.stages.datasets import load_evaluated_data, load_task_data
 from mtl.stages.environment import Hardware, RunEnvironment, describe_run, read_environment, start_hardware
 from mtl.stages.initial import load_initial_weights
+from mtl.stages.shared_start import RankLock, check_same_start
 from mtl.stages.suites import suite_records
 from mtl.stages.train_one import train_one
 from mtl.stages.training_files import selected_weights
@@ -41,34 +43,53 @@ def run_pipeline(config: RunConfig, *, resume: bool = False, overwrite: bool = F
     check_config(config, names)
     run = RunDirectory(Path(config.out))
     check_place(run.path)
-    with RunLock(run.lock), StopSignals() as signals:
-        if resume or not overwrite:
-            prepare_run_directory(run.path, resume=resume, overwrite=overwrite)
-        added = resume and check_resumed_config(run, config)
-        hardware = start_hardware(config, read_environment(run.environment) if resume else None)
-        try:
-            context = _load(config, names, hardware, signals)
-            check_plans(context)
-        except StoppedError:
-            if not resume:
-                _begin(run, config, overwrite=overwrite)  # So that --resume finds a run to start.
-            raise
-        if not resume:
-            _begin(run, config, overwrite=overwrite)
-        environment = record_environment(run, describe_run(context, hardware), added=added)
-        if added:
-            _write_config(run, config)
-        return _Pipeline(context, run, environment).execute()
+    with joined_ranks(choose_device(config.training.device)) as ranks:
+        check_same_start(config, ranks)
+        with RankLock(run.lock, ranks), StopSignals(ranks) as signals:
+            return _run(config, names, run, ranks, signals, resume=resume, overwrite=overwrite)
 
 
-def _load(config: RunConfig, names: tuple[str, ...], hardware: Hardware, signals: StopSignals) -> RunContext:
+def _run(
+    config: RunConfig,
+    names: tuple[str, ...],
+    run: RunDirectory,
+    ranks: Ranks,
+    signals: StopSignals,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> ResultRecord:
+    """The run on this rank; the first one prepares the directory, which the others only read."""
+    if resume or not overwrite:
+        ranks.first_does(lambda: prepare_run_directory(run.path, resume=resume, overwrite=overwrite))
+    added = bool(ranks.decide(lambda: resume and check_resumed_config(run, config)))
+    hardware = start_hardware(config, read_environment(run.environment) if resume else None, ranks)
+    try:
+        context = ranks.first_before_others(lambda: _load(config, names, hardware, signals, ranks))
+        check_plans(context)
+    except StoppedError:
+        if not resume and ranks.first:
+            _begin(run, config, overwrite=overwrite)  # So that --resume finds a run to start.
+        raise
+    if not resume:
+        ranks.first_does(lambda: _begin(run, config, overwrite=overwrite))
+    described = describe_run(context, hardware, ranks)
+    stored = ranks.decide(lambda: record_environment(run, described, added=added).model_dump(mode="json"))
+    if added:
+        ranks.first_does(lambda: _write_config(run, config))
+    return _Pipeline(context, run, RunEnvironment.model_validate(stored)).execute()
+
+
+def _load(
+    config: RunConfig, names: tuple[str, ...], hardware: Hardware, signals: StopSignals, ranks: Ranks
+) -> RunContext:
     """What all stages need; DataError where some of it is missing."""
     tokenizer = load_tokenizer(config.encoder)
     trained, evaluated = ([task_registry.get(name) for name in part] for part in task_registry.split_roles(names))
     data = load_task_data(config, trained, tokenizer, signals.raise_if_requested)
     others = load_evaluated_data(config, evaluated, tokenizer, signals.raise_if_requested)
     initial = load_initial_weights(config, tokenizer)
-    return RunContext(config, data, others, tokenizer, initial, hardware.device, hardware.precision, signals)
+    return RunContext(config, data, others, tokenizer, initial, hardware.device, hardware.precision, signals, ranks)
 
 
 def _begin(run: RunDirectory, config: RunConfig, *, overwrite: bool) -> None:
@@ -136,12 +157,10 @@ class _Pipeline:
         return selected_weights(self.run.stage("joint"), resolve_stage(self.config, "joint", None).selection)
 
     def _train(self, unit: Unit) -> StageRecord:
-        self.signals.raise_if_requested()
+        self.signals.agree_and_raise()
         logger.info("%s: training", unit.title)
         record = train_one(self.context, unit)
-        unit.directory.path.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(unit.directory.record, record.model_dump_json(indent=2) + "\n")
-        remove_steps(unit.directory.checkpoints)
+        self.context.ranks.first_does(lambda: _keep_record(unit, record))
         for task, scored in record.tasks.items():
             logger.info("%s: %s %.1f", unit.title, task, scored.primary)
         return record
@@ -178,8 +197,15 @@ class _Pipeline:
                 "stages": {stage: record.model_dump() for stage, record in self.stages.items()},
             }
         )
-        write_result(self.run.result, result)
+        if self.context.ranks.first:
+            write_result(self.run.result, result)
         return result
+
+
+def _keep_record(unit: Unit, record: StageRecord) -> None:
+    unit.directory.path.mkdir(parents=True, exist_ok=True)
+    write_text_atomically(unit.directory.record, record.model_dump_json(indent=2) + "\n")
+    remove_steps(unit.directory.checkpoints)
 
 
 def _sum_costs(first: CostRecord, second: CostRecord) -> CostRecord:

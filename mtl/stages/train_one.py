@@ -21,7 +21,7 @@ from mtl.training.prepared import prefetched
 from mtl.training.progress import Progress
 from mtl.training.selection import Selection
 from mtl.training.totals import Totals
-from mtl.training.tracking import LossWindow, MetricsLog, synchronise
+from mtl.training.tracking import LossWindow, MetricsLog, SilentLog, TrainingLog, synchronise
 from mtl.training.update import UpdateResult
 
 logger = logging.getLogger("mtl")
@@ -56,13 +56,16 @@ class _Training:
         self.evaluation_due = state is not None and bool(state["evaluation_due"])
         events = unit.directory.tensorboard if context.config.logging.tensorboard else None
         kept = int(state["log_bytes"]) if state is not None else 0
-        self.log = MetricsLog(unit.directory.metrics, events, keep_bytes=kept, step=self.totals.updates)
-        self.progress = Progress(unit.title, self.totals.updates, self.parts.planner.total)
+        self.log: TrainingLog = SilentLog()
+        if context.ranks.first:
+            self.log = MetricsLog(unit.directory.metrics, events, keep_bytes=kept, step=self.totals.updates)
+        self.progress = Progress(unit.title, self.totals.updates, self.parts.planner.total, shown=context.ranks.first)
         self.evaluator = Evaluator(
             unit.settings.evaluation.tokens_per_batch,
             self.parts.precision,
             context.device,
-            check=context.signals.raise_if_requested,
+            check=context.signals.agree_and_raise,
+            ranks=context.ranks,
         )
         self._mark = (self.totals.seconds, self.totals.examples, self.totals.tokens)
         if state is not None:
@@ -96,7 +99,8 @@ class _Training:
         for name, reader in readers.items():
             if reader in self.unit.tasks:
                 tasks[name] = self._score_task(name, reader, selected)
-        self.totals.write_sequence(self.unit.directory.sequence)
+        if self.context.ranks.first:
+            self.totals.write_sequence(self.unit.directory.sequence)
         specs = [self.context.everything[task].spec for task in tasks]
         found = {task: {name: split.metrics for name, split in record.splits.items()} for task, record in tasks.items()}
         primaries = {task: record.primary for task, record in tasks.items()}
@@ -117,7 +121,7 @@ class _Training:
             self.context.data[reader].spec,
             self.evaluator,
             self.unit.directory,
-            save=settings.evaluation.save_predictions,
+            save=settings.evaluation.save_predictions and self.context.ranks.first,
         )
         return TaskRecord(
             primary=metrics.primary(data.spec, {split: record.metrics for split, record in splits.items()}),
@@ -139,7 +143,7 @@ class _Training:
         last = self.unit.settings.selection.on == "last"
         due = every is not None and (step % every == 0 if last else step % every == 0 or step == total)
         ended = due and not (last and step == total) and self._evaluate_or_save()
-        if self.context.signals.requested is not None:
+        if self.context.signals.agree():
             check_finite(result)
             self.files.save_step(log_bytes=self.log.length, evaluation_due=False)
             self.context.signals.raise_if_requested()

@@ -40,7 +40,10 @@ def selected_weights(directory: StageDirectory, selection: SelectionSettings) ->
 
 @dataclass(frozen=True)
 class TrainingFiles:
-    """Saves and restores one training: ``last`` and ``best`` hold weights, ``step-...`` the optimiser's state too."""
+    """Saves and restores one training: ``last`` and ``best`` hold weights, ``step-...`` the optimiser's state too.
+
+    All ranks call its methods together; the first one writes, and all of them read what it chose.
+    """
 
     context: RunContext
     unit: Unit
@@ -55,7 +58,8 @@ class TrainingFiles:
         state = self._state(log_bytes=log_bytes, evaluation_due=evaluation_due, finished=False)
         tensors = {"optimizer": self.parts.optimizer.state_tensors(), "sequence": self.totals.state_tensors()}
         self._save(step_directory(parent, self.totals.updates), state, tensors)
-        keep_newest(parent, self.context.config.checkpoint.keep)
+        if self.context.ranks.first:
+            keep_newest(parent, self.context.config.checkpoint.keep)
 
     def save_last(self, *, log_bytes: int) -> None:
         """The trained weights and the position at the end, without the optimiser's state."""
@@ -81,10 +85,10 @@ class TrainingFiles:
 
         Raises DataError where there are checkpoints and all are damaged: starting anew is the user's decision.
         """
-        remove_leftovers(self.unit.directory.checkpoints)
-        directory = self._newest()
-        if directory is None:
+        newest = self.context.ranks.decide(self._cleaned_newest)
+        if newest is None:
             return None
+        directory = Path(newest)
         state = cast("Mapping[str, Any]", load_document(directory, "state"))
         if state["tasks"] != list(self.unit.tasks):
             raise DataError(f"{directory} was trained on {state['tasks']}, this run on {list(self.unit.tasks)}")
@@ -96,6 +100,11 @@ class TrainingFiles:
         self.window.load_state_dict(state["window"])
         self.selection.load_state_dict(state["selection"])
         return state
+
+    def _cleaned_newest(self) -> str | None:
+        remove_leftovers(self.unit.directory.checkpoints)
+        directory = self._newest()
+        return None if directory is None else str(directory)
 
     def _newest(self) -> Path | None:
         parent = self.unit.directory.checkpoints
@@ -130,9 +139,11 @@ class TrainingFiles:
 
     def _save(self, directory: Path, state: Mapping[str, Any], extra: Mapping[str, Mapping[str, Any]]) -> None:
         specs = [self.context.data[task].spec for task in self.unit.tasks]
-        save_checkpoint(
-            directory,
-            tensors={**model_tensors(self.parts.model), **extra},
-            documents={"state": dict(state), "heads": heads_document(specs, self.unit.heads)},
-            files=lambda path: write_model_files(path, self.parts.model, self.context.tokenizer),
+        self.context.ranks.first_does(
+            lambda: save_checkpoint(
+                directory,
+                tensors={**model_tensors(self.parts.model), **extra},
+                documents={"state": dict(state), "heads": heads_document(specs, self.unit.heads)},
+                files=lambda path: write_model_files(path, self.parts.model, self.context.tokenizer),
+            )
         )

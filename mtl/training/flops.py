@@ -8,10 +8,9 @@ sequence of s tokens and width d. Embedding look-ups, norms and softmax count ze
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
 from torch import nn
 
-from mtl.data.batches import PackedBatch
+from mtl.data.batches import UpdateWork
 from mtl.models.multitask import MultitaskModel
 
 
@@ -41,11 +40,7 @@ class FlopCounter:
         }
         return cls(2.0 * encoder, 4.0 * layers * width, heads)
 
-    def training(self, batch: PackedBatch) -> float:
-        """Operations of one forward and backward over the batch."""
-        squared = float(np.square(batch.layout.sequence_lengths.astype(np.float64)).sum())
-        heads = sum(
-            self.per_sequence[task] * batch.layout.sequences_per_example[chosen].sum()
-            for task, chosen in batch.layout.slices.items()
-        )
-        return 3.0 * (self.per_token * batch.tokens + self.per_squared_length * squared + float(heads))
+    def training(self, work: UpdateWork) -> float:
+        """Operations of one forward and backward over an update, whatever it is cut into."""
+        heads = sum(self.per_sequence[task] * count for task, count in work.sequences.items())
+        return 3.0 * (self.per_token * work.tokens + self.per_squared_length * work.squared_lengths + heads)

@@ -3,25 +3,38 @@
 from collections import deque
 from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mtl.data.batches import BatchSource, PackedBatch
-from mtl.data.plan import UpdatePlanner, micro_batches_needed, split_plan
+from mtl.data.batches import BatchSource, PackedBatch, UpdateWork
+from mtl.data.plan import UpdatePlan, UpdatePlanner, micro_batches_needed, split_plan
+from mtl.errors import MtlError
+from mtl.runtime.ranks import ALONE, Ranks
 from mtl.sampling.probabilities import FloatArray
 from mtl.sampling.samplers import IntArray
 
 
 @dataclass(frozen=True)
 class PreparedUpdate:
-    """``counts`` and ``tokens`` (K,) are of the whole update; ``shares`` (K,) are the tasks' parts of its unit."""
+    """This rank's batches of an update, and numbers of the whole update over all ranks and micro-batches.
 
-    step: int
+    ``counts`` and ``tokens`` (K,); ``shares`` (K,) are the tasks' parts of its unit. Every rank has cut its part into
+    ``micro_batches``, of which those without examples are not in ``batches``. ``work``: what its cost is counted from.
+    """
+
+    plan: UpdatePlan
     counts: IntArray
     tokens: IntArray
     shares: FloatArray
+    work: UpdateWork
+    micro_batches: int
     batches: list[PackedBatch]
+
+    @property
+    def step(self) -> int:
+        """The update's number, from 0."""
+        return self.plan.step
 
 
 @dataclass(frozen=True)
@@ -34,19 +47,43 @@ class Preparation:
     micro_batches: int
     tokens_per_micro_batch: int
     pin: bool
+    ranks: Ranks = ALONE
 
     def prepare(self, planner: UpdatePlanner, step: int) -> PreparedUpdate:
-        """Update ``step``, its batches in memory (page-locked if asked)."""
+        """Update ``step``, this rank's batches of it in memory (page-locked if asked)."""
         plan = planner.plan(step)
         tasks = len(self.source.stores)
         counts, tokens = plan.counts(tasks), plan.tokens(tasks)
         unit = tokens if self.unit == "tokens" else counts
-        needed = micro_batches_needed(plan, 1, self.micro_batches, self.tokens_per_micro_batch)
-        parts = [slots for slots in split_plan(plan, 1, needed)[0] if slots.size]
-        batches = [self.source.batch(plan, slots) for slots in parts]
-        if self.pin:
-            batches = [batch.pin() for batch in batches]
-        return PreparedUpdate(step, counts, tokens, np.asarray(unit / unit.sum(), dtype=np.float64), batches)
+        needed = micro_batches_needed(plan, self.ranks.size, self.micro_batches, self.tokens_per_micro_batch)
+        return PreparedUpdate(
+            plan,
+            counts,
+            tokens,
+            np.asarray(unit / unit.sum(), dtype=np.float64),
+            self.source.work(plan),
+            needed,
+            self._batches(plan, needed),
+        )
+
+    def halved(self, update: PreparedUpdate) -> PreparedUpdate:
+        """The same update in twice as many micro-batches, or as many as it has examples; the same on every rank.
+
+        Raises MtlError where every micro-batch holds one example already.
+        """
+        most = -(-update.plan.rows.size // self.ranks.size)
+        if update.micro_batches >= most:
+            raise MtlError(
+                f"out of memory at update {update.step}, with one example in each micro-batch; lower data.max_length, "
+                "or use a smaller encoder or more memory"
+            )
+        more = min(2 * update.micro_batches, most)
+        return replace(update, micro_batches=more, batches=self._batches(update.plan, more))
+
+    def _batches(self, plan: UpdatePlan, micro_batches: int) -> list[PackedBatch]:
+        parts = split_plan(plan, self.ranks.size, micro_batches)[self.ranks.rank]
+        batches = [self.source.batch(plan, slots) for slots in parts if slots.size]
+        return [batch.pin() for batch in batches] if self.pin else batches
 
 
 def prefetched(

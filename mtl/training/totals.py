@@ -46,7 +46,7 @@ class Totals:
         self._counts.append(update.counts)
         self.cursors = self.cursors + update.counts
         self.tokens += int(update.tokens.sum())
-        self.flops += sum(self._counter.training(batch) for batch in update.batches)
+        self.flops += self._counter.training(update.work)
 
     def cost(self, inherited: Mapping[str, CostRecord]) -> CostRecord:
         """The record of what was spent; ``inherited`` by the stages this training started from."""

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from pydantic import JsonValue
@@ -15,6 +15,42 @@ from mtl.sampling.samplers import IntArray
 from mtl.training.update import UpdateResult
 
 logger = logging.getLogger("mtl")
+
+
+class TrainingLog(Protocol):
+    """Where a training's records go."""
+
+    @property
+    def length(self) -> int:
+        """Bytes written so far."""
+        ...
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        """One record after ``step`` updates."""
+        ...
+
+    def hyperparameters(self, settings: Mapping[str, str | float], scores: Mapping[str, float]) -> None:
+        """Settings and final scores."""
+        ...
+
+    def close(self) -> None:
+        """No record comes any more."""
+        ...
+
+
+class SilentLog:
+    """The log of a rank that does not write."""
+
+    length = 0
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        """Nothing."""
+
+    def hyperparameters(self, settings: Mapping[str, str | float], scores: Mapping[str, float]) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
 
 
 class MetricsLog:

@@ -18,8 +18,10 @@ from mtl.gradients.per_task import encoder_gradients, gramian
 from mtl.models.dropout import DropoutKey
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.precision import Precision, forward_context
+from mtl.training.memory import MemoryWatch
 from mtl.training.optimizer import Optimizer
-from mtl.training.prepared import PreparedUpdate
+from mtl.training.prepared import Preparation, PreparedUpdate
+from mtl.training.reduction import GradientReduction
 from mtl.weighting.protocol import Weighting
 
 
@@ -40,13 +42,17 @@ class UpdateResult:
 
 
 class Updater:
-    """Runs prepared updates on a model."""
+    """Runs prepared updates on a model, on one rank or several: the step is the same on all of them.
+
+    Where any rank runs out of memory, all take the update again in smaller micro-batches, and later updates with it.
+    """
 
     def __init__(
         self,
         model: MultitaskModel,
         optimizer: Optimizer,
         weighting: Weighting,
+        preparation: Preparation,
         *,
         combine: Literal["share", "equal"],
         precision: Precision,
@@ -54,51 +60,75 @@ class Updater:
         seed: int,
     ) -> None:
         self.model, self.optimizer, self.weighting = model, optimizer, weighting
+        self._preparation, self._ranks = preparation, preparation.ranks
         self._combine, self._precision, self._device, self._seed = combine, precision, device, seed
         self._index = {task: number for number, task in enumerate(model.tasks)}
         self._not_finite = torch.zeros((), dtype=torch.float32, device=device)
+        self._reduction = GradientReduction(model, preparation.ranks)
+        self._memory = MemoryWatch()
 
     def run(self, update: PreparedUpdate) -> UpdateResult:
-        """Take one step. After a loss or gradient that is not finite, parameters no longer change."""
+        """Take one step. After a loss or gradient that is not finite, parameters no longer change.
+
+        Raises MtlError where memory does not hold a micro-batch of one example.
+        """
         self.model.train()
-        self.optimizer.zero()
-        batches = [batch.to(self._device) for batch in update.batches]
-        if self.weighting.needs == "gradients":
-            losses, weights, examples = self._backward_by_task(update, batches)
-        else:
-            losses, weights, examples = self._backward(update, batches)
+        update = self._memory.fitted(update, self._preparation)
+        while (gradients := self._gradients(update)) is None:
+            update = self._memory.fitted(update, self._preparation)
+        batches, losses, weights, examples = gradients
+        self._learn_weights(update, weights, losses)
         norm = self.optimizer.clip()
         present = torch.from_numpy(update.counts > 0).to(self._device, non_blocking=True)
         bad = ~torch.isfinite(torch.where(present, losses, 0.0).sum() + norm)
         self._not_finite = torch.maximum(self._not_finite, bad.float())
         self.optimizer.step(update.step, self._not_finite)
         self.weighting.after_step(self._losses_again(update, batches))
-        return UpdateResult(update, losses, weights, examples, norm, self._not_finite)
+        return UpdateResult(update, losses, weights.detach(), examples, norm, self._not_finite)
+
+    def _gradients(
+        self, update: PreparedUpdate
+    ) -> tuple[list[PackedBatch], Tensor, Tensor, list[dict[str, Tensor]]] | None:
+        """Leave the update's gradients, over all ranks, in the parameters; None where a rank ran out of memory."""
+        self.optimizer.zero()
+        batches: list[PackedBatch] = []
+        with self._memory.watch():
+            batches = [batch.to(self._device) for batch in update.batches]
+        by_task = self.weighting.needs == "gradients"
+        losses, weights, examples = (self._backward_by_task if by_task else self._backward)(update, batches)
+        if self._reduction.finish(self._present(update), self._memory.exhausted, encoder=not by_task):
+            self._memory.give_up(update, self._ranks)
+            return None
+        if losses is None:
+            losses = self._task_means(examples, self._to_device(update.counts))
+        return batches, losses, weights, examples
 
     def _backward(
         self, update: PreparedUpdate, batches: Sequence[PackedBatch]
-    ) -> tuple[Tensor, Tensor, list[dict[str, Tensor]]]:
-        """Gradients of the combined loss, one micro-batch after the other."""
+    ) -> tuple[Tensor | None, Tensor, list[dict[str, Tensor]]]:
+        """Gradients of the combined loss, one micro-batch after the other; the task's losses if known before."""
         counts, examples = self._to_device(update.counts), []
-        weights, known = None, None
-        if self.weighting.needs == "nothing":
-            weights = self._weights(update, None, None)
-        elif len(batches) > 1:
-            with torch.no_grad():
-                known = self._task_means([self._example_losses(update, batch) for batch in batches], counts)
-            weights = self._weights(update, known, None)
-        for batch in batches:
-            losses = self._example_losses(update, batch)
-            examples.append({task: values.detach() for task, values in losses.items()})
-            if weights is None:
-                known = self._task_means(examples, counts)
-                weights = self._weights(update, known, None)
-            scale = self._coefficients(update, weights.detach()) / counts.clamp(min=1.0)
-            sum(scale[self._index[task]] * values.sum() for task, values in losses.items()).backward()  # type: ignore[union-attr]
-        means = self._task_means(examples, counts)
-        assert weights is not None
-        self._learn_weights(update, weights, means)
-        return means, weights.detach(), examples
+        forwarded, known = [], None
+        if self.weighting.needs != "nothing":
+            # Nothing less than the whole update's losses; a lone micro-batch need not be passed again for them.
+            with torch.set_grad_enabled(update.micro_batches == 1), self._memory.watch():
+                forwarded = [self._example_losses(update, batch) for batch in batches]
+            known = self._task_means(forwarded, counts)
+        weights = self._weights(update, known, None)
+        scale = self._coefficients(update, weights.detach()) / counts.clamp(min=1.0)
+        with self._memory.watch():
+            for number, batch in enumerate(batches):
+                if forwarded and update.micro_batches == 1:
+                    losses = forwarded[number]
+                else:
+                    losses = self._example_losses(update, batch)
+                examples.append({task: values.detach() for task, values in losses.items()})
+                total = torch.stack([scale[self._index[task]] * values.sum() for task, values in losses.items()]).sum()
+                with self._reduction.overlapping(last=number == len(batches) - 1):
+                    total.backward()  # type: ignore[no-untyped-call]
+        # Between the first backward pass and the reduction's end no other sum may travel: ranks would meet at
+        # different ones.
+        return known, weights, examples
 
     def _backward_by_task(
         self, update: PreparedUpdate, batches: Sequence[PackedBatch]
@@ -106,15 +136,23 @@ class Updater:
         """The encoder gets the weighted sum of the tasks' gradients of L_t, every head the gradient of its own L_t."""
         parameters = list(self.model.encoder.parameters())
         counts, examples = self._to_device(update.counts), []
-        gradients: dict[str, Tensor] = {}
-        for batch in batches:
-            losses = self._example_losses(update, batch)
-            examples.append({task: values.detach() for task, values in losses.items()})
-            for task, values in losses.items():
-                loss = values.sum() / counts[self._index[task]]
-                last = task == batch.tasks[-1]
-                part = encoder_gradients(loss, parameters, self.model.head_module(task), keep_graph=not last)
-                gradients[task] = gradients[task] + part if task in gradients else part
+        size = sum(parameter.numel() for parameter in parameters)
+        gradients = {
+            task: torch.zeros(size, device=self._device)
+            for task, number in self._index.items()
+            if update.counts[number]
+        }
+        with self._memory.watch():
+            for batch in batches:
+                losses = self._example_losses(update, batch)
+                examples.append({task: values.detach() for task, values in losses.items()})
+                for task, values in losses.items():
+                    loss = values.sum() / counts[self._index[task]]
+                    last = task == batch.tasks[-1]
+                    head = self.model.head_module(task)
+                    gradients[task] += encoder_gradients(loss, parameters, head, keep_graph=not last)
+        for part in gradients.values():
+            self._ranks.add(part)
         means = self._task_means(examples, counts)
         products = gramian([gradients.get(task) for task in self.model.tasks], self._device)
         weights = self._weights(update, means, products).detach()
@@ -129,13 +167,14 @@ class Updater:
         return self.model.losses(outputs, batch)
 
     def _task_means(self, parts: Sequence[dict[str, Tensor]], counts: Tensor) -> Tensor:
-        """Raw mean losses (K,) over all micro-batches, NaN where a task has no example."""
-        sums = torch.full((len(self._index),), float("nan"), device=self._device)
+        """Raw mean losses (K,) over all micro-batches and ranks, NaN where a task has no example."""
+        sums = torch.zeros(len(self._index), device=self._device)
         for task, number in self._index.items():
-            here = [part[task].sum() for part in parts if task in part]
+            here = [part[task].detach().sum() for part in parts if task in part]
             if here:
                 sums[number] = torch.stack(here).sum()
-        return sums / counts
+        self._ranks.add(sums)
+        return torch.where(counts > 0, sums / counts.clamp(min=1.0), float("nan"))
 
     def _weights(self, update: PreparedUpdate, losses: Tensor | None, gradients: Tensor | None) -> Tensor:
         return self.weighting.weights(update.step, update.counts > 0, losses, gradients).to(self._device)
@@ -165,6 +204,10 @@ class Updater:
         with torch.no_grad():
             parts = [self._example_losses(update, batch) for batch in batches]
         return self._task_means(parts, self._to_device(update.counts))
+
+    def _present(self, update: PreparedUpdate) -> list[str]:
+        """The tasks that the update holds on any rank."""
+        return [task for task, number in self._index.items() if update.counts[number]]
 
     def _to_device(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array.astype(np.float32)).to(self._device, non_blocking=True)

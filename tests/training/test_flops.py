@@ -23,7 +23,7 @@ def test_equals_the_closed_formula_for_bert(micro_batches: int) -> None:
     counter = FlopCounter.of(toy.model)
     for step in range(3):
         update = toy.update(step)
-        found = sum(counter.training(batch) for batch in update.batches)
+        found = counter.training(update.work)
         lengths = np.concatenate([batch.layout.sequence_lengths for batch in update.batches])
         heads = sum(
             count * (2 * WIDTH**2 + 2 * WIDTH * OUTPUTS[task]) for task, count in zip(TASKS, update.counts, strict=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from mtl.data.batches import UpdateWork
 from mtl.data.plan import UpdatePlan
 from mtl.errors import DataError
 from mtl.training.prepared import Preparation, PreparedUpdate, prefetched
@@ -25,7 +26,8 @@ class CountingPreparation:
             raise DataError(f"row of step {step} is damaged")
         self.prepared.append(step)
         empty = np.zeros(0, dtype=np.int64)
-        return PreparedUpdate(step, empty, empty, np.zeros(0), [])
+        plan = UpdatePlan(step, empty, empty, empty)
+        return PreparedUpdate(plan, empty, empty, np.zeros(0), UpdateWork(0, 0.0, {}), 1, [])
 
 
 @dataclass

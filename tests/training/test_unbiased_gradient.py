@@ -15,7 +15,6 @@ from mtl.models.dropout import DropoutKey
 from mtl.models.encoder import Encoder
 from mtl.sampling.samplers import IntArray, PowerSampler, Sampler
 from mtl.training.optimizer import named_parameters
-from mtl.training.prepared import PreparedUpdate
 from tests.training.toy_training import SIZES, TASKS, VOCABULARY, WIDTH, Toy, toy_model, toy_training
 
 UPDATES = 2000
@@ -102,7 +101,7 @@ def update_gradient(toy: Toy, examples: list[Tensor], step: int) -> Tensor:
     """The update's gradient from those of its rows, by the coefficients that the updater itself gives its tasks."""
     plan = toy.planner.plan(step)
     counts = plan.counts(len(examples))
-    update = PreparedUpdate(step, counts, plan.tokens(len(examples)), counts / counts.sum(), [])
+    update = toy.update(step)
     coefficients = toy.updater._coefficients(update, torch.ones(len(examples))).double()
     parts = [
         coefficients[task] * gradients[plan.rows[plan.tasks == task]].mean(dim=0)

@@ -19,6 +19,7 @@ from mtl.models.encoder import Encoder
 from mtl.models.heads import SequenceHead
 from mtl.models.load import wrap_model
 from mtl.models.multitask import MultitaskModel
+from mtl.runtime.ranks import ALONE, Ranks
 from mtl.sampling.samplers import FixedSampler, Sampler
 from mtl.tasks.spec import SplitSpec, TaskSpec
 from mtl.training.optimizer import Optimizer, named_parameters
@@ -149,6 +150,7 @@ def toy_training(
     micro_batches: int = 1,
     precision: Literal["fp32", "bf16"] = "fp32",
     optimizer: Mapping[str, Any] | None = None,
+    ranks: Ranks = ALONE,
 ) -> Toy:
     """A training of ``total`` updates of ``rows`` rows, by default of all three tasks mixed and equally likely."""
     made = toy_model(tasks, dropout) if model is None else model
@@ -158,13 +160,16 @@ def toy_training(
     weights = ConstantWeights([1.0] * len(tasks)) if weighting is None else weighting
     settings = OptimizerSettings.model_validate({"learning_rate": 1e-3, **(optimizer or {})})
     steps = Optimizer(made, settings, {task: SequenceHeadSettings() for task in tasks}, total, weights.parameters())
-    updater = Updater(made, steps, weights, combine=combine, precision=precision, device=torch.device("cpu"), seed=1)
+    preparation = Preparation(BatchSource(stores), "rows", micro_batches, 16384, pin=False, ranks=ranks)
+    updater = Updater(
+        made, steps, weights, preparation, combine=combine, precision=precision, device=torch.device("cpu"), seed=1
+    )
     return Toy(
         made,
         steps,
         updater,
         DrawnPlanner(1, total, streams, chosen, UpdateSize(rows, None, groups)),
-        Preparation(BatchSource(stores), "rows", micro_batches, 16384, pin=False),
+        preparation,
     )
 
 

@@ -1,0 +1,34 @@
+"""What the ranks of a run make sure of before they start: one directory, one config, one lock."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mtl.config.run import RunConfig
+from mtl.errors import ConfigError
+from mtl.runtime.lock import RunLock
+from mtl.runtime.ranks import Ranks
+
+
+class RankLock:
+    """The run's lock, held by the first rank for all of them; errors as for :class:`RunLock`, on every rank."""
+
+    def __init__(self, path: Path, ranks: Ranks) -> None:
+        self._lock, self._ranks = RunLock(path), ranks
+
+    def __enter__(self) -> Self:
+        self._ranks.first_does(self._lock.__enter__)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._ranks.first:
+            self._lock.__exit__(kind, error, traceback)
+
+
+def check_same_start(config: RunConfig, ranks: Ranks) -> None:
+    """ConfigError on every rank if one was started with another config than the first."""
+    expected = ranks.decide(config.model_dump_json)
+    if ranks.any([config.model_dump_json() != expected])[0]:
+        raise ConfigError("the ranks of this run were started with different configs; give all of them the same one")
