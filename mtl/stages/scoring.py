@@ -26,6 +26,8 @@ class Snapshot:
 
     values: dict[str, float]
     score: float
+    primaries: dict[str, float]
+    """Each task's primary score on the same rows, by name; the one number is made from these."""
 
 
 def score_snapshot(
@@ -49,7 +51,7 @@ def score_snapshot(
             primary = metrics.primary(task.spec, scores)
         found[task.spec.name], primaries[task.spec.name] = scores, primary
     specs = [task.spec for task in data]
-    return Snapshot(log_values(prefix, specs, found, primaries), mean_primary(specs, primaries))
+    return Snapshot(log_values(prefix, specs, found, primaries), mean_primary(specs, primaries), primaries)
 
 
 def log_values(

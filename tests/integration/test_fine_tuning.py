@@ -71,7 +71,7 @@ def test_it_starts_from_the_joint_encoder_and_the_task_s_own_head(tmp_path: Path
 
 def test_it_starts_from_the_selected_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = iter([1.0, 3.0, 2.0, 0.0])
-    monkeypatch.setattr(train_one, "score_snapshot", lambda *_, **__: Snapshot({}, next(scores)))
+    monkeypatch.setattr(train_one, "score_snapshot", lambda *_, **__: Snapshot({}, next(scores), {}))
     run_tiny(tmp_path / "run", *BARELY, "joint.selection.on=holdout", "joint.evaluation.every=2")
     run = RunDirectory(tmp_path / "run")
     joint = run.stage("joint").checkpoints

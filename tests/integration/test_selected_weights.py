@@ -70,7 +70,7 @@ def _scripted(patch: pytest.MonkeyPatch, scores: Iterable[float]) -> list[dict[s
     def score_snapshot(model: Any, *_: Any, **__: Any) -> Snapshot:
         seen.append({name: value.numpy().copy() for name, value in model_tensors(model)["model"].items()})
         score = next(script)
-        return Snapshot({"eval/mini/score": score}, score)
+        return Snapshot({"eval/mini/score": score}, score, {})
 
     patch.setattr(train_one, "score_snapshot", score_snapshot)
     return seen
@@ -185,8 +185,8 @@ def test_a_stop_at_the_moment_patience_ends_does_not_train_on(tmp_path: Path) ->
         original = Snapshot.__init__
         calls = iter(range(10))
 
-        def signalled(self: Snapshot, values: dict[str, float], score: float) -> None:
-            original(self, values, score)
+        def signalled(self: Snapshot, *parts: Any) -> None:
+            original(self, *parts)
             if next(calls) == 2:
                 os.kill(os.getpid(), signal.SIGTERM)
 
