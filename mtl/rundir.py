@@ -33,6 +33,10 @@ class StageDirectory:
         self.checkpoints = path / "checkpoints"
         self.record = path / "stage.json"
 
+    def best_for(self, task: str) -> Path:
+        """The checkpoint of a joint model that was best for the task ``suite/task`` alone, where it keeps such."""
+        return _inside(self.checkpoints, "best_for", *_task_parts(task))
+
     def predictions(self, task: str, split: str) -> Path:
         """The Parquet file of the predictions for one split of the task ``suite/task``."""
         return _inside(self.path, "predictions", *_task_parts(task), _name(split) + ".parquet")

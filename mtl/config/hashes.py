@@ -40,6 +40,9 @@ def arm_hash(
     """
     settings = identity(config, tasks)
     settings.pop("seed")
+    if config.finetune_from == "selected":
+        # What every run did before there was a choice: their arms are still the same.
+        settings.pop("finetune_from")
     return _sha256({"settings": settings, "data": dict(data_fingerprints), "encoder": encoder_hash})
 
 

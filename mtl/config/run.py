@@ -13,6 +13,7 @@ from mtl.config.training import EvaluationSettings, OptimizerSettings, Selection
 from mtl.config.weighting import WEIGHTINGS, AnyWeighting, ConstantWeighting
 
 Stage = Literal["single", "joint", "finetune"]
+FinetuneFrom = Literal["selected", "last", "task_best"]
 RowLimit = Annotated[int, Field(ge=0)]
 
 
@@ -64,6 +65,9 @@ class RunConfig(StageSettings):
     stages: tuple[Stage, ...] = Field(default=("single", "joint", "finetune"), min_length=1)
     tasks: tuple[str | dict[str, Any], ...] = Field(min_length=1)
     """Names of tasks and suites, and definitions of tasks of the user's own (see mtl.config.task_files)."""
+    finetune_from: FinetuneFrom = "selected"
+    """Which snapshot of the joint stage a task's fine-tuning starts from: the one that is scored, the last, or the one
+    that was best for this very task on what ``joint.selection.on`` names; only then is one kept for each task."""
     data: DataSettings = DataSettings()
     encoder: AnyEncoder = PretrainedEncoder()
     init: InitSettings = InitSettings()

@@ -52,6 +52,7 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
         )
     if order == ["joint", "finetune"]:
         _check_holdout(config, tasks)
+    _check_finetune_from(config)
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():
             beyond = sorted(set(override) - {"head"})
@@ -69,6 +70,24 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
                 f"the head of {task} is {joint} in the joint stage and {finetune} in finetune, which goes on with it: "
                 "set head alike in both"
             )
+
+
+def _check_finetune_from(config: RunConfig) -> None:
+    """A choice among the joint stage's snapshots needs that stage, and one by score needs scores during it."""
+    chosen = config.finetune_from
+    if "finetune" in config.stages and "joint" not in config.stages and chosen != "selected":
+        raise ConfigError(
+            f"finetune_from={chosen} chooses among the snapshots of this run's joint stage, but stages "
+            f"{list(config.stages)} have none; add joint to them, or leave finetune_from out and choose with "
+            "init.snapshot and init.task"
+        )
+    scored = resolve_stage(config, "joint", None).selection.on != "last"
+    if "joint" in config.stages and chosen == "task_best" and not scored:
+        raise ConfigError(
+            "finetune_from=task_best starts each task from the joint snapshot that scored best for it, but "
+            "joint.selection.on is last, so none is scored; set joint.selection.on=holdout (or dev), or "
+            "leave finetune_from out"
+        )
 
 
 def _check_holdout(config: RunConfig, tasks: Sequence[str]) -> None:

@@ -145,7 +145,19 @@ def _plan_stage(config: RunConfig, stage: Stage, specs: Sequence[TaskSpec], rows
             "rows are those left by the holdout: it sets aside 10%, at most 2,000, or a few less, since rows that "
             "share a text stay together"
         )
+    notes += _notes_on_snapshots(config, stage)
     return StagePlan(stage, flat_settings(common), tuple(models), tuple(notes))
+
+
+def _notes_on_snapshots(config: RunConfig, stage: Stage) -> tuple[str, ...]:
+    """What a choice of ``finetune_from`` means for the stage; nothing where it is the usual one."""
+    if stage == "joint" and config.finetune_from == "task_best":
+        return ("for each task the snapshot that scores best for it is kept, beside the one that is scored",)
+    if stage == "finetune" and config.finetune_from == "task_best":
+        return ("each model starts from the joint snapshot that scores best for its task",)
+    if stage == "finetune" and config.finetune_from == "last":
+        return ("each model starts from the joint stage's last weights",)
+    return ()
 
 
 def _plan_model(

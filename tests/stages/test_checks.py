@@ -31,6 +31,18 @@ FAULTS = {
     "too few positions": (["data.max_length=65"], r"encoder\.positions only 64"),
     "tasks that cancel out": (["tasks=[mini,-mini]"], "names no task"),
     "a holdout that was trained on": (["finetune.selection.on=holdout"], "joint stage is trained on"),
+    "the best snapshot for a task where none is scored": (
+        ["finetune_from=task_best", "finetune.selection.on=dev"],
+        r"joint\.selection\.on is last.* set joint\.selection\.on=holdout",
+    ),
+    "snapshots by task of a joint stage that scores none": (
+        ["stages=[joint]", "finetune_from=task_best"],
+        r"joint\.selection\.on is last",
+    ),
+    "a choice of snapshots of a stage that does not run": (
+        ["stages=[finetune]", "init.from=elsewhere", "finetune_from=last"],
+        r"\['finetune'\] have none",
+    ),
     "another number of threads in one stage": (["joint.training.threads=7"], "a run has one"),
     "another device for one task": (
         ["task_overrides={mini/entail2: {training: {device: cuda}}}", "training.device=cpu"],
@@ -66,6 +78,10 @@ def test_the_command_line_answers_with_2_and_writes_nothing(
         ["stages=[joint]", "finetune.head.pooling=mean"],
         ["data.max_train_rows={mini/entail2: 5}", "data.max_length=64"],
         ["training.precision=bf16", "joint.training.updates=7"],
+        ["finetune_from=task_best", "joint.selection.on=dev"],
+        ["finetune_from=task_best", "selection.on=holdout"],
+        ["finetune_from=last"],
+        ["stages=[single]", "finetune_from=task_best"],
     ],
 )
 def test_what_can_be_carried_out_is_let_through(overrides: list[str]) -> None:

@@ -111,6 +111,18 @@ def test_a_limit_and_a_holdout_leave_fewer_rows() -> None:
         joint_of("data.max_train_rows=0")
 
 
+@pytest.mark.parametrize(
+    ("choice", "joint", "finetune"),
+    [("selected", 0, ""), ("last", 0, "last weights"), ("task_best", 1, "scores best for its task")],
+)
+def test_where_fine_tuning_starts_is_noted_unless_it_is_as_usual(choice: str, joint: int, finetune: str) -> None:
+    before, after = plan_run(
+        config_of("stages=[joint,finetune]", "joint.selection.on=dev", f"finetune_from={choice}")
+    ).stages
+    assert len(before.notes) == joint
+    assert [finetune in note for note in after.notes] == [True] * bool(finetune)
+
+
 def test_partial_data_are_noted_and_official_sizes_can_drive_the_shares(tmp_path: Path) -> None:
     for task, rows in {"RTE": 2, "WNLI": 3}.items():
         (tmp_path / "glue" / task).mkdir(parents=True)
