@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -24,11 +25,11 @@ from mtl.stages.context import RunContext, Unit
 from mtl.stages.continuing import check_resumed_config, record_environment
 from mtl.stages.datasets import load_evaluated_data, load_task_data
 from mtl.stages.environment import Hardware, RunEnvironment, describe_run, read_environment, start_hardware
+from mtl.stages.finetuning_start import finetuning_start
 from mtl.stages.initial import load_initial_weights
 from mtl.stages.shared_start import RankLock, check_same_start
 from mtl.stages.suites import suite_records
 from mtl.stages.train_one import train_one
-from mtl.stages.training_files import selected_weights
 
 logger = logging.getLogger("mtl")
 
@@ -129,7 +130,7 @@ class _Pipeline:
         return self._write("complete")
 
     def _units(self) -> Iterator[Unit]:
-        """The trainings in the order of ``config.stages``; a later stage finds an earlier one's weights on disk."""
+        """The trainings in the order of ``config.stages``; where one starts from is looked for when it is its turn."""
         for stage in self.config.stages:
             for task in [None] if stage == "joint" else self.names:
                 members = self._joint_tasks() if task is None else (task,)
@@ -140,7 +141,6 @@ class _Pipeline:
                     settings=resolve_stage(self.config, stage, task),
                     heads={name: resolve_head(self.config, stage, name) for name in members},
                     directory=self.run.stage(stage, task),
-                    start=self._joint_weights() if after_joint else None,
                     inherited={"joint": self.stages["joint"].cost} if after_joint else self.context.initial.inherited,
                 )
 
@@ -152,13 +152,12 @@ class _Pipeline:
         had = read_stage_record(record).tasks
         return tuple(name for name in self.names if name in had)
 
-    def _joint_weights(self) -> Path:
-        """The weights that the joint stage's scores are of."""
-        return selected_weights(self.run.stage("joint"), resolve_stage(self.config, "joint", None).selection)
-
     def _train(self, unit: Unit) -> StageRecord:
         self.signals.agree_and_raise()
         logger.info("%s: training", unit.title)
+        if unit.stage == "finetune" and "joint" in self.stages:
+            # Looked for only now: a fine-tuning that is done needs no snapshot any more.
+            unit = replace(unit, start=finetuning_start(self.run, self.config, unit.tasks[0]))
         record = train_one(self.context, unit)
         self.context.ranks.first_does(lambda: _keep_record(unit, record))
         for task, scored in record.tasks.items():

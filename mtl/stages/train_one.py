@@ -50,7 +50,12 @@ class _Training:
         self.totals = Totals(unit.tasks, FlopCounter.of(self.parts.model))
         self.window = LossWindow(unit.tasks)
         self.selection = Selection(unit.settings.selection.patience)
-        self.files = TrainingFiles(context, unit, self.parts, self.totals, self.window, self.selection)
+        # Patience is the suite's: no task alone ends a training of all.
+        by_task = unit.stage == "joint" and context.config.finetune_from == "task_best"
+        self.task_selections = {task: Selection(None) for task in unit.tasks} if by_task else {}
+        self.files = TrainingFiles(
+            context, unit, self.parts, self.totals, self.window, self.selection, self.task_selections
+        )
         state = self.files.restore()
         self.finished = state is not None and bool(state["finished"])
         self.evaluation_due = state is not None and bool(state["evaluation_due"])
@@ -175,6 +180,9 @@ class _Training:
             return False
         if self.selection.see(step, snapshot.score):
             self.files.save_best()
+        for task, selection in self.task_selections.items():
+            if selection.see(step, snapshot.primaries[task]):
+                self.files.save_best_for(task)
         return self.selection.exhausted
 
     def _log_training(self, step: int) -> dict[str, float]:

@@ -32,17 +32,24 @@ logger = logging.getLogger("mtl")
 
 def selected_weights(directory: StageDirectory, selection: SelectionSettings) -> Path:
     """The checkpoint that a finished stage's scores are of; DataError where its training has not ended."""
-    last, best = directory.checkpoints / "last", directory.checkpoints / "best"
+    last, best = last_weights(directory), directory.checkpoints / "best"
+    return best if selection.on != "last" and best.is_dir() else last
+
+
+def last_weights(directory: StageDirectory) -> Path:
+    """The checkpoint at the end of a stage's training; DataError where that has not come."""
+    last = directory.checkpoints / "last"
     if not last.is_dir():
         raise DataError(f"no weights at {last}: that stage of this run has not finished; continue it with --resume")
-    return best if selection.on != "last" and best.is_dir() else last
+    return last
 
 
 @dataclass(frozen=True)
 class TrainingFiles:
     """Saves and restores one training: ``last`` and ``best`` hold weights, ``step-...`` the optimiser's state too.
 
-    All ranks call its methods together; the first one writes, and all of them read what it chose.
+    ``task_selections`` are of the tasks that have a best snapshot of their own, in ``best_for/<suite>/<task>``. All
+    ranks call its methods together; the first one writes, and all of them read what it chose.
     """
 
     context: RunContext
@@ -51,6 +58,7 @@ class TrainingFiles:
     totals: Totals
     window: LossWindow
     selection: Selection
+    task_selections: Mapping[str, Selection]
 
     def save_step(self, *, log_bytes: int, evaluation_due: bool) -> None:
         """A checkpoint to resume from; older ones beyond the number to keep are deleted once it is safe."""
@@ -69,6 +77,10 @@ class TrainingFiles:
     def save_best(self) -> None:
         """The weights that selection likes best so far."""
         self._save(self.best, {"step": self.totals.updates}, {})
+
+    def save_best_for(self, task: str) -> None:
+        """The weights, with the heads of all tasks, that are best for one task so far."""
+        self._save(self.unit.directory.best_for(task), {"step": self.totals.updates}, {})
 
     @property
     def last(self) -> Path:
@@ -99,10 +111,14 @@ class TrainingFiles:
         self.totals.load(state["totals"], load_tensors(directory, "sequence"))
         self.window.load_state_dict(state["window"])
         self.selection.load_state_dict(state["selection"])
+        for task, selection in self.task_selections.items():
+            selection.load_state_dict(state["task_selections"][task])
         return state
 
     def _cleaned_newest(self) -> str | None:
-        remove_leftovers(self.unit.directory.checkpoints)
+        checkpoints = self.unit.directory.checkpoints
+        for parent in (checkpoints, *checkpoints.glob("best_for/*")):
+            remove_leftovers(parent)
         directory = self._newest()
         return None if directory is None else str(directory)
 
@@ -135,6 +151,7 @@ class TrainingFiles:
             "totals": self.totals.state_dict(),
             "window": self.window.state_dict(),
             "selection": self.selection.state_dict(),
+            "task_selections": {task: each.state_dict() for task, each in self.task_selections.items()},
         }
 
     def _save(self, directory: Path, state: Mapping[str, Any], extra: Mapping[str, Mapping[str, Any]]) -> None:

@@ -42,6 +42,7 @@ SCENARIOS = {
     "pals": ("sampling.schedule.kind=pals", "sampling.schedule.epochs=5", "training.micro_batches=3"),
     "bf16": ("training.precision=bf16", "training.tokens_per_update=120", "training.combine=equal"),
     "holdout": ("selection.on=holdout", "evaluation.every=3", "checkpoint.keep=2", "weighting.kind=running_mean"),
+    "task_best": ("selection.on=holdout", "evaluation.every=3", "finetune_from=task_best"),
     "exact_epoch": (
         "sampling.kind=exact_epoch",
         "evaluation.every=5",

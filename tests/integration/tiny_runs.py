@@ -16,6 +16,7 @@ from mtl.errors import StoppedError
 from mtl.evaluation.evaluate import Evaluator
 from mtl.records import ResultRecord
 from mtl.rundir import StageDirectory
+from mtl.runtime.checkpoint_files import load_document
 from mtl.stages.pipeline import run_pipeline
 from mtl.training.update import Updater
 
@@ -123,6 +124,19 @@ def weights(checkpoint: Path) -> dict[str, bytes]:
     return {name: (checkpoint / f"{name}.safetensors").read_bytes() for name in ("model", "heads")}
 
 
+def checkpoints_kept(directory: StageDirectory) -> list[str]:
+    """The weights that a training leaves for others: last, best, and those that were best for one task."""
+    found = [*directory.checkpoints.glob("last"), *directory.checkpoints.glob("best")]
+    found += directory.checkpoints.glob("best_for/*/*")
+    return sorted(path.relative_to(directory.checkpoints).as_posix() for path in found)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The number of updates that the weights at ``checkpoint`` have had."""
+    state: Any = load_document(checkpoint, "state")
+    return int(state["step"])
+
+
 def without_seconds(value: Any) -> Any:
     """Plain data without the timings in it."""
     if isinstance(value, dict):
@@ -137,10 +151,11 @@ def result_of(out: Path) -> Any:
 def assert_same_training(first: StageDirectory, second: StageDirectory) -> None:
     """Bit-equal weights, logs, predictions and task sequence."""
     assert records(first) == records(second)
-    for name in ("last", "best"):
-        assert (first.checkpoints / name).is_dir() == (second.checkpoints / name).is_dir()
-        if (first.checkpoints / name).is_dir():
-            assert weights(first.checkpoints / name) == weights(second.checkpoints / name)
+    kept = checkpoints_kept(first)
+    assert kept == checkpoints_kept(second)
+    for name in kept:
+        assert weights(first.checkpoints / name) == weights(second.checkpoints / name)
+        assert step_of(first.checkpoints / name) == step_of(second.checkpoints / name)
     with np.load(first.sequence) as one, np.load(second.sequence) as other:
         assert {name: one[name].tolist() for name in one} == {name: other[name].tolist() for name in other}
     predictions = sorted(first.path.glob("predictions/*/*/*.parquet"))
