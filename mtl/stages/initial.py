@@ -40,14 +40,19 @@ def load_initial_weights(config: RunConfig, tokenizer: TextTokenizer) -> Initial
 
 def _checkpoint(config: RunConfig, run: RunDirectory) -> Path:
     init = config.init
-    directory = run.stage(init.stage, init.task).checkpoints / init.snapshot
+    if init.stage == "joint" and init.task is not None:
+        directory = run.stage("joint").best_for(init.task)
+        hint = (
+            "a joint stage keeps the snapshot that was best for a task only where its run has finetune_from=task_best, "
+            "and only of the tasks that it was trained on"
+        )
+    else:
+        directory = run.stage(init.stage, init.task).checkpoints / init.snapshot
+        hint = "look at init.stage, init.task and init.snapshot, and at what that run has finished"
     if not run.config.is_file():
         raise DataError(f"init.from: {run.path} is no run directory, it has no config.yaml")
     if not directory.is_dir():
-        raise DataError(
-            f"init.from: {run.path} has no weights at {directory.relative_to(run.path)}; look at init.stage, init.task "
-            "and init.snapshot, and at what that run has finished"
-        )
+        raise DataError(f"init.from: {run.path} has no weights at {directory.relative_to(run.path)}; {hint}")
     verify_checkpoint(directory)
     return directory
 

@@ -25,14 +25,18 @@ from tiny_runs import (
     step_of,
     stop_after_update,
     stop_in_evaluation,
+    tiny_config,
 )
 from torch import Tensor
 
+from mtl.config.load import load_config
+from mtl.data.tokenizer import load_tokenizer
 from mtl.errors import ConfigError, DataError
 from mtl.rundir import RunDirectory, StageDirectory
 from mtl.runtime.checkpoint_files import load_tensors
 from mtl.stages import train_one
 from mtl.stages.evaluate_run import evaluate_run
+from mtl.stages.initial import load_initial_weights
 from mtl.stages.models import model_tensors
 from mtl.stages.scoring import Snapshot
 
@@ -237,3 +241,27 @@ def test_another_choice_is_not_resumed(real_run: RunDirectory, tmp_path: Path) -
     out = shutil.copytree(real_run.path, tmp_path / "run")
     with pytest.raises(ConfigError, match="finetune_from: task_best -> last"):
         run_tiny(out, *REAL, "finetune_from=last", tasks=TASKS, resume=True)
+
+
+def test_another_run_starts_from_the_best_for_a_task(real_run: RunDirectory, tmp_path: Path) -> None:
+    asked = (f"init.from={real_run.path}", "init.snapshot=best", f"init.task={SIMILARITY}")
+    config = tiny_config(tmp_path / "run", "stages=[single]", *asked)
+    initial = load_initial_weights(config, load_tokenizer(config.encoder))
+    checkpoint = real_run.stage("joint").best_for(SIMILARITY)
+    assert initial.heads == checkpoint
+    assert _equal(initial.loaded.encoder.model.state_dict(), load_tensors(checkpoint, "model"))
+    with pytest.raises(DataError, match=r"no weights at joint/checkpoints/best_for/mini/entail3; .*finetune_from"):
+        run_tiny(tmp_path / "run", "stages=[single]", *asked, "init.task=mini/entail3")
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["init.task=mini/entail2"], r"init\.snapshot=best"),
+        (["init.stage=single"], r"init\.task"),
+    ],
+)
+def test_a_model_and_a_task_that_do_not_go_together(overrides: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config([], ["tasks=[mini]", *overrides])

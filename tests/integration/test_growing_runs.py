@@ -68,6 +68,7 @@ def test_the_weights_started_from_set_arms_apart_and_their_place_does_not(source
         (["init.from=nowhere"], "no run directory"),
         (["init.stage=single", "init.task=mini/entail2"], "no weights at single/mini/entail2"),
         (["init.snapshot=best"], "no weights at joint/checkpoints/best"),
+        (["init.snapshot=best", "init.task=mini/entail2"], "best_for/mini/entail2; .*finetune_from=task_best"),
         (["encoder.width=32"], "do not fit"),
     ],
 )
