@@ -13,11 +13,13 @@ class EncoderSettings(Settings):
     """What every encoder's settings have.
 
     ``batching``: ``packed`` runs all sequences of a batch as one row without padding, ``padded`` is the plain way, for
-    models whose attention cannot be replaced. ``dropout``: None keeps the model's own rates.
+    models whose attention cannot be replaced; ``native`` is this project's own faster pass for BERT-shaped models, and
+    ``auto`` takes it for those and ``packed`` for all others. All compute the same up to rounding. ``dropout``: None
+    keeps the model's own rates.
     """
 
     kind: str
-    batching: Literal["packed", "padded"] = "packed"
+    batching: Literal["auto", "native", "packed", "padded"] = "auto"
     dropout: float | None = Field(default=None, ge=0, lt=1)
     known_training_data: tuple[str, ...] = ()
     """Corpora the encoder was trained on that bear on a reported score; printed beside every table."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -90,21 +91,70 @@ def packed_dropout(batch: PackedBatch, key: DropoutKey) -> DropoutContext:
     return DropoutContext(packed_token_keys(batch, key)[None], update_key)
 
 
+@dataclass(frozen=True)
+class KeepMask:
+    """Which elements stay: int16, all bits set where one is kept and none where it is dropped.
+
+    ``scale`` is what kept elements are multiplied by, 1 / (1 - rate).
+    """
+
+    bits: Tensor
+    scale: float
+
+
+def keep_features(row_keys: Tensor, features: int, rate: float, site_key: int) -> KeepMask:
+    """The mask (..., features) of rows with these int32 keys. The rate is rounded to a multiple of 2^-16."""
+    rows = _mix32(row_keys.long() ^ site_key).to(torch.int32)
+    return _keep(rows[..., None], torch.zeros((), dtype=torch.int64, device=rows.device), features, rate)
+
+
+def keep_attention(query_keys: Tensor, heads: int, keys: int, rate: float, site_key: int) -> KeepMask:
+    """The mask (S, H, Lq, Lk) of attention probabilities; ``query_keys`` (S, Lq)."""
+    rows = _mix32(query_keys.long() ^ site_key).to(torch.int32)
+    head_starts = torch.arange(heads, device=rows.device) << 20
+    return _keep(rows[:, None, :, None], head_starts[:, None, None], keys, rate)
+
+
+def masked(inputs: Tensor, keep: KeepMask) -> Tensor:
+    """``inputs`` with dropped elements zeroed, kept ones not scaled; the mask is of as many elements.
+
+    Bits are cleared: a product with a mask of booleans costs several times as much on a CPU.
+    """
+    bits = keep.bits.reshape(inputs.shape)
+    if inputs.dtype == torch.float32:
+        # Widening repeats the sign, so it keeps all bits set or none.
+        return (inputs.view(torch.int32) & bits.to(torch.int32)).view(torch.float32)
+    return (inputs.view(torch.int16) & bits).view(inputs.dtype)
+
+
 def drop(inputs: Tensor, rate: float, row_keys: Tensor, site_key: int) -> Tensor:
     """``inputs (..., F)`` with each element zeroed with probability ``rate``, the rest scaled by 1 / (1 - rate).
 
-    ``row_keys`` is int32, of the leading dimensions. The rate is rounded to a multiple of 2^-16.
+    ``row_keys`` is int32, of the leading dimensions.
     """
-    keep, scale = _keep(row_keys, 1, inputs.shape[-1], rate, site_key)
-    # The scale comes last: rounded to bf16 by itself, 1 / 0.9 would be 0.16% too small at every site.
-    return inputs * keep.view(inputs.shape).to(inputs.dtype) * scale
+    dropped: Tensor = _Drop.apply(inputs, keep_features(row_keys, inputs.shape[-1], rate, site_key))  # type: ignore[no-untyped-call]
+    return dropped
 
 
 def drop_attention(probabilities: Tensor, rate: float, query_keys: Tensor, site_key: int) -> Tensor:
     """Attention probabilities (S, H, Lq, Lk) with elements dropped as in :func:`drop`; ``query_keys`` (S, Lq)."""
     _, heads, _, keys = probabilities.shape
-    keep, scale = _keep(query_keys, heads, keys, rate, site_key)
-    return probabilities * keep.transpose(1, 2).to(probabilities.dtype) * scale
+    keep = keep_attention(query_keys, heads, keys, rate, site_key)
+    dropped: Tensor = _Drop.apply(probabilities, keep)  # type: ignore[no-untyped-call]
+    return dropped
+
+
+class _Drop(torch.autograd.Function):
+    """The scale comes last: rounded to bf16 by itself, 1 / 0.9 would be 0.16% too small at every site."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, keep: KeepMask) -> Tensor:
+        ctx.keep = keep
+        return masked(inputs, keep).mul_(keep.scale)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return masked(gradient, ctx.keep).mul_(ctx.keep.scale), None
 
 
 class KeyedDropout(nn.Module):
@@ -144,20 +194,22 @@ def replace_dropout(model: nn.Module) -> None:
                 setattr(module, name, KeyedDropout(child.p, site).train(child.training))
 
 
-def _keep(row_keys: Tensor, groups: int, features: int, rate: float, site_key: int) -> tuple[Tensor, float]:
-    """Which elements (..., groups, features) stay, and what those are multiplied by.
+def _keep(rows: Tensor, group_starts: Tensor, features: int, rate: float) -> KeepMask:
+    """The mask over ``features`` of every row of every group: ``rows`` and ``group_starts`` broadcast.
 
     One 32-bit hash decides two neighbouring features by its halves.
     """
     threshold = round(rate * _LEVELS)
-    pairs = (features + 1) // 2
-    rows = _mix32(row_keys.long() ^ site_key).to(torch.int32)
-    group_starts = torch.arange(groups, device=row_keys.device) << 20
-    # numbers (groups, pairs) are the same for every row: a head is a group, two features or key positions a pair.
-    numbers = group_starts[:, None] + torch.arange(pairs, device=row_keys.device)
-    words = _mix32_(rows[..., None, None] + _mix32(numbers + 1).to(torch.int32))
+    # Numbers are the same for every row: a head is a group, two features or key positions a pair.
+    numbers = group_starts + torch.arange((features + 1) // 2, device=rows.device)
+    words = _mix32_(rows + _mix32(numbers + 1).to(torch.int32))
     halves = words.view(torch.int16)[..., :features]
-    return halves >= threshold - _LEVELS // 2, _LEVELS / (_LEVELS - threshold)
+    least_kept = threshold - _LEVELS // 2
+    if threshold == 0:
+        return KeepMask(torch.full_like(halves, -1), 1.0)
+    # -1 where the half is large enough to be kept, else 0; no step of it can overflow.
+    bits = (least_kept - 1) - halves.clamp(least_kept - 1, least_kept)
+    return KeepMask(bits, _LEVELS / (_LEVELS - threshold))
 
 
 def _mix32(values: Tensor) -> Tensor:

@@ -29,8 +29,11 @@ class Encoder(nn.Module):
         self._position_start = _position_start(model)
         self._sites = {module: path for path, module in model.named_modules()}
 
-    def forward(self, batch: PackedBatch, key: DropoutKey | None = None) -> Tensor:
-        """Hidden states (T, D) in the batch's token order; ``key`` names the dropout masks, None in evaluation."""
+    def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
+        """Hidden states (T, D) in the batch's token order; ``key`` names the dropout masks, None in evaluation.
+
+        ``first_only``: nobody reads any but the sequences' first tokens, so the others may hold NaN.
+        """
         raise NotImplementedError
 
     def _run(self, inputs: dict[str, Tensor], blocks: AttentionContext, drops: DropoutContext | None) -> Tensor:
@@ -53,7 +56,7 @@ class Encoder(nn.Module):
 class PackedEncoder(Encoder):
     """Runs all sequences as one row of T tokens, attention kept within each sequence; no padding anywhere."""
 
-    def forward(self, batch: PackedBatch, key: DropoutKey | None = None) -> Tensor:
+    def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
         blocks, inverse = packed_blocks(batch.layout.sequence_lengths, batch.token_ids.device)
         drops = None if key is None else packed_dropout(batch, key)
         inputs = {name: tensor[None] for name, tensor in self._inputs(batch).items()}
@@ -63,7 +66,7 @@ class PackedEncoder(Encoder):
 class PaddedEncoder(Encoder):
     """Unpacks, runs the model on (S, L) with a mask, and packs again: for any model, and the reference in tests."""
 
-    def forward(self, batch: PackedBatch, key: DropoutKey | None = None) -> Tensor:
+    def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
         lengths, device = batch.layout.sequence_lengths, batch.token_ids.device
         places = np.arange(int(lengths.max()))[None, :]
         valid_host = places < lengths[:, None]

@@ -21,7 +21,11 @@ _INITIAL_SPREAD = 0.02
 
 
 class Head(Protocol):
-    """What the model and the loop need of a head; every head is an ``nn.Module`` as well."""
+    """What the model and the loop need of a head; every head is an ``nn.Module`` as well.
+
+    One that reads no hidden state but those of its sequences' first tokens may say so by an attribute
+    ``first_tokens_only = True``: the encoder can then leave out all others in its last layer.
+    """
 
     def __call__(self, hidden_TD: Tensor, batch: PackedBatch, key: DropoutKey | None) -> Tensor:
         """The task's outputs for its examples in the batch, first dimension B_t."""
@@ -48,6 +52,7 @@ class SequenceHead(nn.Module):
         self.task = spec.name
         self.regression = spec.kind == "regression"
         self.pooling = settings.pooling
+        self.first_tokens_only = settings.pooling != "mean"
         self.rate = settings.dropout
         self.dense = nn.Linear(width, width) if settings.pooling == "first_dense" else None
         self.output = nn.Linear(width, spec.outputs)

@@ -17,6 +17,8 @@ from mtl.errors import ConfigError, DataError
 from mtl.models.attention import PACKED, PADDED
 from mtl.models.dropout import replace_dropout
 from mtl.models.encoder import Encoder, PackedEncoder, PaddedEncoder
+from mtl.models.native.encoder import NativeEncoder
+from mtl.models.native.parts import is_bert_shaped
 from mtl.models.probe import probe_encoder
 from mtl.random_streams import stream_key
 from mtl.runtime.checkpoint_files import load_tensors
@@ -82,7 +84,14 @@ def load_saved_encoder(directory: Path, batching: str) -> Encoder:
 
 
 def wrap_model(model: Any, batching: str) -> Encoder:
-    """A bare Hugging Face encoder made ready to be run packed or padded."""
+    """A bare Hugging Face encoder made ready to be run in the way ``encoder.batching`` says."""
+    if batching == "native" and not is_bert_shaped(model):
+        raise ConfigError(
+            f"{type(model).__name__} is not of BERT's shape, so there is no native pass for it: set "
+            "encoder.batching=auto or packed"
+        )
+    if batching == "auto":
+        batching = "native" if is_bert_shaped(model) else "packed"
     replaceable = bool(getattr(model, "_supports_attention_backend", False))
     if batching == "packed" and not replaceable:
         raise ConfigError(
@@ -90,9 +99,10 @@ def wrap_model(model: Any, batching: str) -> Encoder:
             "set encoder.batching=padded"
         )
     if replaceable:
-        model.set_attn_implementation(PACKED if batching == "packed" else PADDED)
+        model.set_attn_implementation(PADDED if batching == "padded" else PACKED)
     replace_dropout(model)
-    return PackedEncoder(model) if batching == "packed" else PaddedEncoder(model)
+    kinds: dict[str, type[Encoder]] = {"native": NativeEncoder, "packed": PackedEncoder, "padded": PaddedEncoder}
+    return kinds[batching](model)
 
 
 def weights_sha256(weights: Mapping[str, Tensor]) -> str:

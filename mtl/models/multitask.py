@@ -31,7 +31,8 @@ class MultitaskModel(nn.Module):
 
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None) -> dict[str, Tensor]:
         """Outputs by task, first dimension the task's examples in the batch; ``key`` is None in evaluation."""
-        hidden = self.encoder(batch, key)
+        first_only = all(getattr(self.head(task), "first_tokens_only", False) for task in batch.tasks)
+        hidden = self.encoder(batch, key, first_only=first_only)
         return {task: self.head(task)(hidden, batch, key) for task in batch.tasks}
 
     def losses(self, outputs: Mapping[str, Tensor], batch: PackedBatch) -> dict[str, Tensor]:

@@ -20,17 +20,17 @@ _TOLERANCE = 1e-3
 def probe_encoder(encoder: Encoder, vocabulary_size: int) -> None:
     """Raise ConfigError unless the encoder does what it should on three random sequences.
 
-    Packed: this project's attention was called once a layer, and the hidden states equal those of the padded way.
-    Either way: training mode is a function of the dropout key alone, so no dropout was missed.
+    Packed: this project's attention was called once a layer. Packed or native: the hidden states equal those of the
+    padded way. Any way: training mode is a function of the dropout key alone, so no dropout was missed.
     """
     batch = random_batch(_LENGTHS, vocabulary_size)
     name = type(encoder.model).__name__
     with torch.no_grad():
-        if isinstance(encoder, PackedEncoder):
+        if not isinstance(encoder, PaddedEncoder):
             encoder.eval()
             hidden = encoder(batch)
             layers = int(encoder.model.config.num_hidden_layers)
-            if encoder.attention_calls != layers:
+            if isinstance(encoder, PackedEncoder) and encoder.attention_calls != layers:
                 raise ConfigError(
                     f"{name} called the packed attention {encoder.attention_calls} times for {layers} layers, "
                     "so its sequences would see each other: set encoder.batching=padded"
@@ -39,7 +39,8 @@ def probe_encoder(encoder: Encoder, vocabulary_size: int) -> None:
             difference = float((hidden - reference).abs().max())
             if not difference < _TOLERANCE * max(1.0, float(reference.abs().max())):
                 raise ConfigError(
-                    f"{name} packed differs from {name} padded by {difference:.2g}: set encoder.batching=padded"
+                    f"{name} without padding differs from {name} padded by {difference:.2g}: "
+                    "set encoder.batching=padded"
                 )
         encoder.train()
         key = DropoutKey(seed=0, step=0)

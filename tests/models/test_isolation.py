@@ -7,6 +7,7 @@ import pytest
 import torch
 from tiny_models import (
     FAMILIES,
+    NATIVE,
     PACKABLE,
     WINDOW,
     make_store,
@@ -30,7 +31,7 @@ KEY = DropoutKey(seed=4, step=3)
 
 
 def batching_of(family: str) -> str:
-    return "packed" if family in PACKABLE else "padded"
+    return "native" if family in NATIVE else "packed" if family in PACKABLE else "padded"
 
 
 def token_range(batch: PackedBatch, example: int) -> slice:

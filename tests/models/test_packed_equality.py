@@ -5,7 +5,9 @@ import torch
 from tiny_models import (
     FAMILIES,
     MAX_POSITIONS,
+    NATIVE,
     PACKABLE,
+    UNPADDED,
     gradients,
     mixed_batch,
     mixed_model,
@@ -51,20 +53,22 @@ def test_packed_batches_are_longer_than_the_position_table() -> None:
     assert mixed_batch().tokens > 2 * MAX_POSITIONS
 
 
-@pytest.mark.parametrize("family", PACKABLE)
-def test_packed_equals_padded_with_dropout(family: str) -> None:
+@pytest.mark.parametrize("first_only", [False, True])
+@pytest.mark.parametrize(("family", "batching"), UNPADDED)
+def test_packed_and_native_equal_padded_with_dropout(family: str, batching: str, first_only: bool) -> None:
     batch = mixed_batch()
-    packed, padded = mixed_model(family, "packed"), mixed_model(family, "padded")
+    packed = mixed_model(family, batching, first_only=first_only)
+    padded = mixed_model(family, "padded", first_only=first_only)
     assert relative_difference(packed.encoder(batch, KEY), padded.encoder(batch, KEY)) < TOLERANCE
     for task, outputs in padded(batch, KEY).items():
         assert relative_difference(packed(batch, KEY)[task], outputs) < TOLERANCE
     assert_close(gradients(packed, total_loss(packed, batch)), gradients(padded, total_loss(padded, batch)))
 
 
-@pytest.mark.parametrize("family", PACKABLE)
-def test_every_parameter_is_reached(family: str) -> None:
+@pytest.mark.parametrize(("family", "batching"), UNPADDED)
+def test_every_parameter_is_reached(family: str, batching: str) -> None:
     """The equalities above would hold for a graph that is cut; this one is not."""
-    model = mixed_model(family, "packed")
+    model = mixed_model(family, batching)
     found = gradients(model, total_loss(model, mixed_batch()))
     unused = [name for name, gradient in found.items() if not gradient.abs().max() > 0]
     # Nothing reads the token types of a model without them; key biases cancel in the softmax up to rounding.
@@ -87,25 +91,36 @@ def test_our_encoder_equals_the_plain_model(family: str, attention: str) -> None
     assert_close(gradients(ours.model, readout(hidden)), gradients(plain, readout(expected)))
 
 
-@pytest.mark.parametrize("family", PACKABLE)
-def test_without_a_key_evaluation_equals_the_plain_model_in_evaluation(family: str) -> None:
+@pytest.mark.parametrize(("family", "batching"), UNPADDED)
+def test_without_a_key_evaluation_equals_the_plain_model_in_evaluation(family: str, batching: str) -> None:
     batch = random_batch((3, 20, 11), 60)
     plain = tiny_model(family).eval()
     expected = torch.cat(plain_hidden(plain, batch, types=False))
-    assert relative_difference(wrap_model(tiny_model(family), "packed").eval()(batch), expected) < TOLERANCE
+    assert relative_difference(wrap_model(tiny_model(family), batching).eval()(batch), expected) < TOLERANCE
 
 
-@pytest.mark.parametrize("family", PACKABLE)
-def test_packed_and_padded_gradients_point_the_same_way_in_bf16(family: str) -> None:
+@pytest.mark.parametrize("first_only", [False, True])
+@pytest.mark.parametrize(("family", "batching"), UNPADDED)
+def test_gradients_point_the_same_way_as_padded_ones_in_bf16(family: str, batching: str, first_only: bool) -> None:
     batch = mixed_batch()
     found = []
-    for batching in ("packed", "padded"):
-        model = mixed_model(family, batching)
+    for way in (batching, "padded"):
+        model = mixed_model(family, way, first_only=first_only)
         with forward_context("bf16", torch.device("cpu")):
             loss = total_loss(model, batch)
         assert loss.dtype == torch.float32
         found.append(torch.cat([gradient.flatten() for gradient in gradients(model, loss).values()]))
     assert float(torch.cosine_similarity(found[0], found[1], dim=0)) > 0.999
+
+
+@pytest.mark.parametrize("family", NATIVE)
+def test_hidden_states_that_nobody_reads_are_nan_and_all_others_the_same(family: str) -> None:
+    batch = mixed_batch()
+    encoder = mixed_model(family, "native").encoder
+    whole, firsts = encoder(batch, KEY), encoder(batch, KEY, first_only=True)
+    starts = batch.sequence_offsets[:-1]
+    assert relative_difference(firsts[starts], whole[starts]) < TOLERANCE
+    assert int(torch.isnan(firsts).all(dim=1).sum()) == batch.tokens - len(starts)
 
 
 def test_another_key_drops_other_elements() -> None:

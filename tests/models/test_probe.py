@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny_models import FAMILIES, PACKABLE, VOCABULARY, WIDTH, tiny_model
+from tiny_models import FAMILIES, NATIVE, PACKABLE, VOCABULARY, WIDTH, tiny_model
 from torch import Tensor, nn
 
 from mtl.errors import ConfigError
@@ -49,6 +49,8 @@ def test_right_encoders_pass(family: str) -> None:
     probe_encoder(wrap_model(tiny_model(family), "padded"), VOCABULARY)
     if family in PACKABLE:
         probe_encoder(wrap_model(tiny_model(family), "packed"), VOCABULARY)
+    if family in NATIVE:
+        probe_encoder(wrap_model(tiny_model(family), "native"), VOCABULARY)
 
 
 def test_attention_of_its_own_is_refused() -> None:
@@ -60,7 +62,7 @@ def test_attention_of_its_own_is_refused() -> None:
 
 def test_mixing_tokens_outside_attention_is_refused() -> None:
     model = altered_bert(lambda hidden: hidden + hidden.roll(1, dims=1), always=True)
-    with pytest.raises(ConfigError, match=r"packed differs from BertModel padded.*encoder\.batching=padded"):
+    with pytest.raises(ConfigError, match=r"without padding differs from BertModel padded.*encoder\.batching=padded"):
         probe_encoder(wrap_model(model, "packed"), VOCABULARY)
 
 

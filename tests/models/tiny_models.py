@@ -42,6 +42,8 @@ WINDOW = 4
 """How many tokens a sliding layer of the tiny ModernBERT sees to either side."""
 PACKABLE = ("bert", "roberta", "electra", "albert", "distilbert", "modernbert")
 FAMILIES = (*PACKABLE, "deberta")
+NATIVE = ("bert", "roberta", "electra")
+UNPADDED = (*((family, "packed") for family in PACKABLE), *((family, "native") for family in NATIVE))
 
 _SHAPE: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -163,10 +165,15 @@ def toy_spec(name: str, outputs: int) -> TaskSpec:
     return TaskSpec.model_validate(common | scored)
 
 
-def mixed_model(family: str, batching: str, rate: float = 0.1) -> MultitaskModel:
-    """An encoder and heads for :func:`mixed_batch`, in training mode; every way of pooling is there once."""
+def mixed_model(family: str, batching: str, rate: float = 0.1, *, first_only: bool = False) -> MultitaskModel:
+    """An encoder and heads for :func:`mixed_batch`, in training mode; every way of pooling is there once.
+
+    With ``first_only`` no head reads any but the first tokens.
+    """
     heads: dict[str, nn.Module] = {}
-    for task, outputs, pooling in zip(TASKS, (2, 3, 1), ("first_dense", "mean", "first"), strict=True):
+    for task, outputs, pooling in zip(
+        TASKS, (2, 3, 1), ("first_dense", "first" if first_only else "mean", "first"), strict=True
+    ):
         settings = SequenceHeadSettings.model_validate({"pooling": pooling, "dropout": rate})
         head = SequenceHead(toy_spec(task, outputs), WIDTH, settings)
         head.initialise(1, None)
