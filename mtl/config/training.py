@@ -36,6 +36,8 @@ class TrainingSettings(Settings):
     """More micro-batches are made where one would hold more tokens than this."""
     device: str = execution("auto")
     threads: int | None = execution(None, ge=1, le=1024)
+    allocator: Literal["keep", "system"] = execution("keep")
+    """On Linux: ``keep`` holds on to freed memory for the next tensors, ``system`` leaves the C library as it is."""
 
     @model_validator(mode="after")
     def _one_of_each_pair(self) -> Self:

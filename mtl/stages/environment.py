@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from mtl.config.hashes import arm_hash, run_hash
 from mtl.config.run import RunConfig
 from mtl.errors import DataError
+from mtl.runtime.allocator import set_allocator
 from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
 from mtl.runtime.precision import Precision, choose_precision
 from mtl.runtime.ranks import ALONE, Ranks
@@ -64,6 +65,7 @@ def start_hardware(config: RunConfig, stored: RunEnvironment | None, ranks: Rank
         precision, reason = choose_precision(training.precision, device)
     torch.set_num_threads(threads)
     logger.info("%s, %d threads. %s", device, threads, reason)
+    logger.info("%s", set_allocator(training.allocator))
     return Hardware(device=device, precision=precision, reason=reason, threads=threads)
 
 

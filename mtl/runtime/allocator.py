@@ -1,0 +1,33 @@
+"""How the C library hands memory back: kept by default, because large tensors are freed and asked for again all day.
+
+By default glibc gives every large block back to the system when it is freed, and the next tensor of that size pays for
+fresh pages, which cost more than many an operation on it.
+"""
+
+import ctypes
+import sys
+from typing import Literal
+
+Allocator = Literal["keep", "system"]
+
+# Of glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_NEVER = 2**31 - 1
+# Newest first: older versions of glibc refuse a threshold over 32 MiB.
+_MMAP_SIZES = (2**30, 2**25)
+
+
+def set_allocator(wanted: Allocator) -> str:
+    """Make this process keep freed memory for its next tensors, or leave the C library as it is; a sentence saying so.
+
+    It holds for the whole process from here on. Where the C library is not glibc, nothing is changed.
+    """
+    if wanted == "system":
+        return "freed memory goes back to the system as the C library sees fit"
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is None:
+        return "the C library has no way to keep freed memory; it is left as it is"
+    kept = any(mallopt(_MMAP_THRESHOLD, size) for size in _MMAP_SIZES)
+    if not (kept and mallopt(_TRIM_THRESHOLD, _NEVER)):
+        return "the C library refused to keep freed memory; it is left as it is"
+    return "freed memory is kept for the next tensors (training.allocator=system changes that)"
