@@ -1,0 +1,140 @@
+"""Each step of the native pass against its plain reference: values and gradients, with dropout, in fp32 and bf16."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from mtl.models import ops
+from mtl.models.attention import packed_blocks
+from mtl.models.dropout import DropoutContext, KeepMask, drop, drop_attention, keep_attention, keep_features, masked
+from mtl.models.native.attention import attend, attend_from_first, grouping
+from mtl.models.native.residual import residual_norm
+
+CPU = torch.device("cpu")
+HEADS, WIDTH = 2, 16
+LENGTHS = np.array([5, 17, 1, 20, 16, 3])
+TOKENS = int(LENGTHS.sum())
+
+
+def values(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype).requires_grad_()
+
+
+def assert_same(
+    ours: Callable[[], Tensor], reference: Callable[[], Tensor], inputs: Sequence[Tensor], tolerance: float
+) -> None:
+    """Values and the gradients of all inputs agree, in units of the reference's largest value."""
+    found, expected = ours(), reference()
+    assert found.shape == expected.shape
+    readout = torch.cos(torch.arange(expected.numel(), dtype=torch.float32)).view(expected.shape)
+    pairs = [(found, expected)]
+    gradients = [torch.autograd.grad((out.float() * readout).sum(), inputs) for out in (found, expected)]
+    pairs += list(zip(*gradients, strict=True))
+    for one, other in pairs:
+        assert one.dtype == other.dtype
+        scale = max(float(other.detach().float().abs().max()), 1e-6)
+        assert float((one.detach().float() - other.detach().float()).abs().max()) <= tolerance * scale
+
+
+# Gradients of the three parts are rounded once, after they are added up, instead of one by one.
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 2e-2)])
+def test_side_by_side_equals_the_layers_one_by_one(dtype: torch.dtype, tolerance: float) -> None:
+    inputs = values(7, WIDTH, dtype=dtype)
+    layers = [nn.Linear(WIDTH, width) for width in (8, 8, 8)]
+    parameters = [parameter for layer in layers for parameter in (layer.weight, layer.bias)]
+    assert_same(
+        lambda: ops.linear_side_by_side(inputs, layers),
+        lambda: torch.cat([F.linear(inputs, layer.weight.to(dtype), layer.bias.to(dtype)) for layer in layers], dim=1),
+        [inputs, *parameters],
+        tolerance,
+    )
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 1e-2)])
+def test_a_rounded_linear_layer_equals_the_plain_one_on_rounded_weights(dtype: torch.dtype, tolerance: float) -> None:
+    inputs, weight, bias = values(7, WIDTH, dtype=dtype), values(8, WIDTH, seed=1), values(8, seed=2)
+    assert_same(
+        lambda: ops.linear(inputs, weight, bias),
+        lambda: F.linear(inputs, weight.to(dtype), bias.to(dtype)),
+        [inputs, weight, bias],
+        tolerance,
+    )
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
+def test_residual_norm_equals_dropout_addition_and_norm(dtype: torch.dtype, tolerance: float, dropped: bool) -> None:
+    inputs, residual = values(9, WIDTH, dtype=dtype), values(9, WIDTH, seed=1, dtype=dtype)
+    norm = nn.LayerNorm(WIDTH, eps=1e-12)
+    norm.weight.data, norm.bias.data = torch.rand(WIDTH) + 0.5, torch.rand(WIDTH)
+    keys = torch.arange(9, dtype=torch.int32) * 7919
+
+    def reference() -> Tensor:
+        kept = drop(inputs, 0.3, keys, 5) if dropped else inputs
+        return F.layer_norm((residual + kept).float(), (WIDTH,), norm.weight, norm.bias, norm.eps).to(dtype)
+
+    keep = keep_features(keys, WIDTH, 0.3, 5) if dropped else None
+    parameters = [inputs, residual, norm.weight, norm.bias]
+    assert_same(lambda: residual_norm(inputs, residual, norm, keep), reference, parameters, tolerance)
+
+
+def attention_reference(projected: Tensor, keys: Tensor | None, rate: float, site_key: int) -> Tensor:
+    """Every sequence by itself, in plain operations."""
+    outputs = []
+    for place, rows in enumerate(projected.split(LENGTHS.tolist())):
+        query, key, value = (part.view(len(rows), HEADS, -1).transpose(0, 1) for part in rows.chunk(3, dim=1))
+        scores = query.float() @ key.float().transpose(1, 2) * (WIDTH // HEADS) ** -0.5
+        probabilities = torch.softmax(scores, dim=-1).to(rows.dtype)
+        if keys is not None:
+            row_keys = keys.split(LENGTHS.tolist())[place][None]
+            probabilities = drop_attention(probabilities[None], rate, row_keys, site_key)[0]
+        outputs.append((probabilities @ value).transpose(0, 1).reshape(len(rows), WIDTH))
+    return torch.cat(outputs)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
+def test_grouped_attention_equals_attention_of_each_sequence(dtype: torch.dtype, tolerance: float, rate: float) -> None:
+    projected = values(TOKENS, 3 * WIDTH, dtype=dtype)
+    keys = torch.arange(TOKENS, dtype=torch.int32) * 7919
+    drops = DropoutContext(keys[None], 0) if rate else None
+    starts = torch.from_numpy(np.concatenate([[0], np.cumsum(LENGTHS)[:-1]]))
+    blocks, inverse = packed_blocks(LENGTHS, CPU)
+    groups = grouping(blocks, inverse, starts, dtype)
+    assert len(blocks) > 1
+    assert groups.valid is not None
+    reference_keys = keys if rate else None
+    assert_same(
+        lambda: attend(projected, groups, HEADS, drops, rate, 5),
+        lambda: attention_reference(projected, reference_keys, rate, 5),
+        [projected],
+        tolerance,
+    )
+    query, others = projected[:, :WIDTH], projected[:, WIDTH:]
+    assert_same(
+        lambda: attend_from_first(query[groups.firsts], others, groups, HEADS, drops, rate, 5)[groups.unsorted],
+        lambda: attention_reference(projected, reference_keys, rate, 5)[starts],
+        [projected],
+        tolerance,
+    )
+
+
+@pytest.mark.parametrize("rate", [0.0, 2**-16, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_masks_clear_all_bits_or_none(dtype: torch.dtype, rate: float) -> None:
+    keep = keep_features(torch.arange(50, dtype=torch.int32), 33, rate, 1)
+    assert set(keep.bits.unique().tolist()) <= {-1, 0}
+    inputs = values(50, 33, dtype=dtype).detach()
+    assert torch.equal(masked(inputs, keep), torch.where(keep.bits == -1, inputs, torch.zeros_like(inputs)))
+    assert keep.scale == pytest.approx(1.0 / (1.0 - round(rate * 2**16) / 2**16))
+
+
+def test_attention_masks_differ_between_heads_queries_and_keys() -> None:
+    keep: KeepMask = keep_attention(torch.arange(6, dtype=torch.int32).view(2, 3), 4, 64, 0.5, 1)
+    assert keep.bits.shape == (2, 4, 3, 64)
+    rows = keep.bits.reshape(-1, 64)
+    assert len(rows.unique(dim=0)) == len(rows)
