@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mtl import config, data, metrics, sampling, tasks
     from mtl.api import (
+        bench_training,
         check_submission,
         compare,
         diagnose,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mtl.tasks.spec import TaskSpec
 
 _FUNCTIONS = (
+    "bench_training",
     "check_submission",
     "compare",
     "diagnose",
@@ -52,6 +54,7 @@ _PARTS = ("config", "data", "metrics", "sampling", "tasks")
 
 __all__ = [
     "TaskSpec",
+    "bench_training",
     "check_submission",
     "compare",
     "config",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pandas
     from torch import nn
 
+    from mtl.bench.records import Peer
+    from mtl.bench.report import TrainingReport
     from mtl.config.encoder import HeadSettings
     from mtl.config.sampling import SamplingSettings
     from mtl.config.weighting import WeightingSettings
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mtl.weighting.protocol import Weighting
 
 __all__ = [
+    "bench_training",
     "check_submission",
     "compare",
     "diagnose",
@@ -198,6 +201,21 @@ def doctor(config: RunConfig, *, survey: bool = False) -> "Diagnosis":
     from mtl.stages.doctor import diagnose
 
     return diagnose(config, survey=survey)
+
+
+def bench_training(
+    config: RunConfig,
+    *,
+    against: "Sequence[Peer]" = (),
+    pairs: int = 3,
+    updates: int | None = None,
+    profile: bool = False,
+    plugins: Sequence[str] = (),
+) -> "TrainingReport":
+    """How fast ``config`` trains, ``pairs`` times in turn with each peer; ``plugins`` are imported by every process."""
+    from mtl.bench.command import bench_training as bench
+
+    return bench(config, against=against, pairs=pairs, updates=updates, profile=profile, plugins=plugins)
 
 
 def register_sampler(

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mtl.cli import compare, doctor, evaluate, export, plan, predict, prepare, run, submit, table, tasks
+from mtl.cli import bench, compare, doctor, evaluate, export, plan, predict, prepare, run, submit, table, tasks
 from mtl.cli.arguments import Verb
 from mtl.cli.messages import messages_on_stderr, printable
 from mtl.errors import MtlError
@@ -21,6 +21,7 @@ VERBS: tuple[Verb, ...] = (
     tasks.VERB,
     doctor.VERB,
     prepare.VERB,
+    bench.VERB,
 )
 
 _EXIT_CODES = """exit codes: 0 done; 2 config or usage; 3 data or model missing; 4 a loss or metric is not finite;

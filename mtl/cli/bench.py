@@ -1,0 +1,64 @@
+"""`mtl bench`: how fast the project trains, evaluates and tokenises, alone and beside Hugging Face's Trainer."""
+
+import argparse
+from pathlib import Path
+from typing import get_args
+
+from mtl import api
+from mtl.bench.records import Peer
+from mtl.cli.arguments import Verb, declare_settings, load_plugins, split_settings
+from mtl.cli.bench_text import training_text
+from mtl.errors import ConfigError
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=("train",), help="what to measure")
+    declare_settings(parser)
+    parser.add_argument(
+        "--against",
+        type=_peers,
+        default=(),
+        metavar="PEERS",
+        help="train: measure these in turn with mtl, separated by commas: " + ", ".join(get_args(Peer)),
+    )
+    parser.add_argument("--pairs", type=int, default=3, metavar="N", help="sections of each side (3)")
+    parser.add_argument("--updates", type=int, metavar="N", help="timed updates of a section; about 12 s by default")
+    parser.add_argument("--profile", action="store_true", help="train: list the operators that take most time")
+    parser.add_argument("--json", metavar="FILE", help="write all figures to FILE as well")
+
+
+def _peers(text: str) -> tuple[str, ...]:
+    peers = tuple(text.split(","))
+    unknown = sorted(set(peers) - set(get_args(Peer)))
+    if unknown or len(set(peers)) < len(peers):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of different peers among {', '.join(get_args(Peer))}")
+    return peers
+
+
+def _act(arguments: argparse.Namespace) -> int:
+    load_plugins(arguments.plugin)
+    target = None if arguments.json is None else Path(arguments.json)
+    if target is not None and not target.absolute().parent.is_dir():
+        raise ConfigError(f"--json {target}: there is no directory {target.parent}; make it first")
+    config = api.load_config(*split_settings(arguments.settings))
+    report = api.bench_training(
+        config,
+        against=arguments.against,
+        pairs=arguments.pairs,
+        updates=arguments.updates,
+        profile=arguments.profile,
+        plugins=arguments.plugin,
+    )
+    if target is not None:
+        target.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    print(training_text(report), end="")
+    return 0
+
+
+VERB = Verb(
+    "bench",
+    "measure the speed of training, beside Hugging Face's Trainer if asked",
+    "mtl bench train glue_minilm 'tasks=[glue/rte]' data.root=~/data --against hf-tuned --json rte.json",
+    _declare,
+    _act,
+)
