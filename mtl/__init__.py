@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mtl import config, data, metrics, sampling, tasks
     from mtl.api import (
+        bench_evaluation,
+        bench_tokenising,
         bench_training,
         check_submission,
         compare,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from mtl.tasks.spec import TaskSpec
 
 _FUNCTIONS = (
+    "bench_evaluation",
+    "bench_tokenising",
     "bench_training",
     "check_submission",
     "compare",
@@ -54,6 +58,8 @@ _PARTS = ("config", "data", "metrics", "sampling", "tasks")
 
 __all__ = [
     "TaskSpec",
+    "bench_evaluation",
+    "bench_tokenising",
     "bench_training",
     "check_submission",
     "compare",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas
     from torch import nn
 
+    from mtl.bench.other_reports import EvaluationReport, TokenisingReport
     from mtl.bench.records import Peer
     from mtl.bench.report import TrainingReport
     from mtl.config.encoder import HeadSettings
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from mtl.weighting.protocol import Weighting
 
 __all__ = [
+    "bench_evaluation",
+    "bench_tokenising",
     "bench_training",
     "check_submission",
     "compare",
@@ -213,9 +216,27 @@ def bench_training(
     plugins: Sequence[str] = (),
 ) -> "TrainingReport":
     """How fast ``config`` trains, ``pairs`` times in turn with each peer; ``plugins`` are imported by every process."""
-    from mtl.bench.command import bench_training as bench
+    from mtl.bench.command import Bench
 
-    return bench(config, against=against, pairs=pairs, updates=updates, profile=profile, plugins=plugins)
+    return Bench(config, pairs, updates, tuple(plugins)).training(against, profile=profile)
+
+
+def bench_evaluation(
+    config: RunConfig, *, pairs: int = 3, updates: int | None = None, plugins: Sequence[str] = ()
+) -> "EvaluationReport":
+    """How fast the dev splits of ``config`` are evaluated, ``pairs`` times in turn with training."""
+    from mtl.bench.command import Bench
+
+    return Bench(config, pairs, updates, tuple(plugins)).evaluation()
+
+
+def bench_tokenising(
+    config: RunConfig, *, pairs: int = 3, updates: int | None = None, plugins: Sequence[str] = ()
+) -> "TokenisingReport":
+    """How fast the training rows of ``config`` are tokenised, ``pairs`` times in turn with the bare tokenizer."""
+    from mtl.bench.command import Bench
+
+    return Bench(config, pairs, updates, tuple(plugins)).tokenising()
 
 
 def register_sampler(

@@ -15,7 +15,7 @@ class _Record(BaseModel):
 class Request(_Record):
     """One section to measure: a whole config as plain data, and how many updates come before and under the clock.
 
-    ``repeats``: how often a section that alternates two things does so; ``profile``: whether a trial lists operators.
+    ``turns``: how often a section that alternates two things does so; ``profile``: whether a trial lists operators.
     """
 
     section: SectionKind
@@ -23,7 +23,7 @@ class Request(_Record):
     plugins: tuple[str, ...] = ()
     warmup: int = 1
     updates: int = 1
-    repeats: int = 1
+    turns: int = 1
     profile: bool = False
 
 
@@ -113,10 +113,21 @@ class EvaluationMeasure(_Record):
     evaluation_tokens_per_second: tuple[float, ...]
 
 
+class TokenisingSetting(_Record):
+    """What was tokenised, and on what; the machine's threads are torch's, the tokenizer has its own."""
+
+    tokenizer: str
+    tasks: tuple[str, ...]
+    max_length: int
+    machine: dict[str, Any]
+    versions: dict[str, str]
+    commit: str | None
+
+
 class TokenisingMeasure(_Record):
     """The same texts tokenised in turn by the store's builder and by the bare tokenizer, in seconds."""
 
-    setting: dict[str, Any]
+    setting: TokenisingSetting
     rows: int
     tokens: int
     store_seconds: tuple[float, ...]

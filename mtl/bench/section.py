@@ -7,10 +7,11 @@ import importlib
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
-from mtl.bench.records import Answer, Failure, Request
+from mtl.bench.records import Answer, Failure, Peer, Request
 from mtl.config.load import validate_config
-from mtl.errors import ConfigError, MtlError
+from mtl.errors import MtlError
 
 
 def main(argv: list[str]) -> None:
@@ -27,10 +28,16 @@ def main(argv: list[str]) -> None:
 
 def perform(request: Request) -> Answer:
     """Measure one section in this process."""
+    from mtl.bench.evaluation import measure_evaluation
+    from mtl.bench.hugging_face import measure_peer
     from mtl.bench.start import start_training
+    from mtl.bench.tokenising import measure_tokenising
     from mtl.bench.train import measure_training
     from mtl.bench.trial import TRIAL_UPDATES, run_trial
 
+    if request.section in get_args(Peer):
+        # Loading the code is no part of the time to the first update, mtl's or a peer's.
+        importlib.import_module("transformers.trainer")
     began = time.perf_counter()
     config = validate_config(request.config)
     if request.section == "trial":
@@ -38,7 +45,13 @@ def perform(request: Request) -> Answer:
     if request.section == "mtl":
         start = start_training(config, request.warmup + request.updates)
         return Answer(training=measure_training(start, request.warmup, began))
-    raise ConfigError(f"there is no section {request.section}")
+    if request.section in ("hf-default", "hf-tuned"):
+        start = start_training(config, request.warmup + request.updates)
+        return Answer(training=measure_peer(start, request.section, request.warmup, began))
+    if request.section == "eval":
+        start = start_training(config, request.warmup + request.updates)
+        return Answer(evaluation=measure_evaluation(start, request.warmup, request.turns))
+    return Answer(tokenising=measure_tokenising(config, request.turns))
 
 
 if __name__ == "__main__":

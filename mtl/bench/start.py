@@ -1,6 +1,7 @@
 """The start of a measured training: what `mtl run` would load for the config, in a training of a given length."""
 
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from mtl import tasks as task_registry
@@ -62,6 +63,13 @@ def start_training(config: RunConfig, updates: int) -> Start:
     return Start(context, unit, hardware)
 
 
+def updates_of(start: Start) -> int:
+    """The length of the training, warm-up included."""
+    updates = start.unit.settings.training.updates
+    assert updates is not None
+    return updates
+
+
 def describe_start(start: Start, parameters: int) -> Setting:
     """The setting of a measurement; ``parameters`` is the size of the model that is trained."""
     context, unit = start.context, start.unit
@@ -79,9 +87,17 @@ def describe_start(start: Start, parameters: int) -> Setting:
         tokens_per_update=unit.settings.training.tokens_per_update,
         dropout=_dropout(start),
         machine=describe_hardware(),
-        versions=versions(),
+        versions=versions() | _trainer_version(),
         commit=git_commit(Path(__file__).parent),
     )
+
+
+def _trainer_version() -> dict[str, str]:
+    """Of the package that drives the peers' updates, where it is installed."""
+    try:
+        return {"accelerate": metadata.version("accelerate")}
+    except metadata.PackageNotFoundError:
+        return {}
 
 
 def _dropout(start: Start) -> dict[str, float]:

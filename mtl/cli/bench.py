@@ -2,17 +2,20 @@
 
 import argparse
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from mtl import api
 from mtl.bench.records import Peer
 from mtl.cli.arguments import Verb, declare_settings, load_plugins, split_settings
-from mtl.cli.bench_text import training_text
+from mtl.cli.bench_text import evaluation_text, tokenising_text, training_text
 from mtl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=("train",), help="what to measure")
+    parser.add_argument("kind", choices=("train", "eval", "tokenise"), help="what to measure")
     declare_settings(parser)
     parser.add_argument(
         "--against",
@@ -40,24 +43,33 @@ def _act(arguments: argparse.Namespace) -> int:
     target = None if arguments.json is None else Path(arguments.json)
     if target is not None and not target.absolute().parent.is_dir():
         raise ConfigError(f"--json {target}: there is no directory {target.parent}; make it first")
-    config = api.load_config(*split_settings(arguments.settings))
-    report = api.bench_training(
-        config,
-        against=arguments.against,
-        pairs=arguments.pairs,
-        updates=arguments.updates,
-        profile=arguments.profile,
-        plugins=arguments.plugin,
-    )
+    if arguments.kind != "train" and (arguments.against or arguments.profile):
+        raise ConfigError(f"--against and --profile are for mtl bench train, not for {arguments.kind}: leave them out")
+    document, text = _measure(arguments)
     if target is not None:
-        target.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    print(training_text(report), end="")
+        target.write_text(document.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    print(text, end="")
     return 0
+
+
+def _measure(arguments: argparse.Namespace) -> "tuple[BaseModel, str]":
+    config = api.load_config(*split_settings(arguments.settings))
+    pairs, updates, plugins = arguments.pairs, arguments.updates, arguments.plugin
+    if arguments.kind == "eval":
+        evaluation = api.bench_evaluation(config, pairs=pairs, updates=updates, plugins=plugins)
+        return evaluation, evaluation_text(evaluation)
+    if arguments.kind == "tokenise":
+        tokenising = api.bench_tokenising(config, pairs=pairs, updates=updates, plugins=plugins)
+        return tokenising, tokenising_text(tokenising)
+    training = api.bench_training(
+        config, against=arguments.against, pairs=pairs, updates=updates, profile=arguments.profile, plugins=plugins
+    )
+    return training, training_text(training)
 
 
 VERB = Verb(
     "bench",
-    "measure the speed of training, beside Hugging Face's Trainer if asked",
+    "measure the speed of training (beside Hugging Face's Trainer if asked), evaluation or tokenising",
     "mtl bench train glue_minilm 'tasks=[glue/rte]' data.root=~/data --against hf-tuned --json rte.json",
     _declare,
     _act,

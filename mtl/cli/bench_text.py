@@ -1,12 +1,13 @@
 """Measurements of speed as text for a terminal."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mtl.studies.columns import aligned
 
 if TYPE_CHECKING:
+    from mtl.bench.other_reports import EvaluationReport, TokenisingReport
     from mtl.bench.records import Setting
     from mtl.bench.report import SideFigures, TrainingReport
 
@@ -37,6 +38,48 @@ def training_text(report: "TrainingReport") -> str:
         *note_lines(report.notes),
     ]
     return "\n".join(lines) + "\n"
+
+
+def evaluation_text(report: "EvaluationReport") -> str:
+    """Setting, both rates, every ratio, and what the figures mean."""
+    found = report.eval
+    lines = [
+        *setting_lines(report.setting),
+        f"splits   {found.rows:,} rows, {found.tokens:,} tokens",
+        "",
+        f"evaluation  {found.real_tokens_per_second:,.0f} tokens/s",
+        f"training    {found.training_real_tokens_per_second:,.0f} tokens/s",
+        f"evaluation / training: median {found.ratio:.2f} of {_listed(found.ratios)}",
+        "",
+        *note_lines(report.notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def tokenising_text(report: "TokenisingReport") -> str:
+    """Setting, both rates, every ratio, and what the figures mean."""
+    found, setting = report.tokenise, report.setting
+    rows = [
+        ("token store", f"{found.rows_per_second:,.0f}", f"{found.real_tokens_per_second:,.0f}"),
+        ("bare tokenizer", f"{found.bare_rows_per_second:,.0f}", f"{found.bare_real_tokens_per_second:,.0f}"),
+    ]
+    lines = [
+        f"tokenizer  {setting.tokenizer}, {setting.max_length} tokens at most; tokenizers "
+        f"{setting.versions.get('tokenizers')}",
+        f"texts      {found.rows:,} rows, {found.tokens:,} tokens: {', '.join(setting.tasks)}",
+        f"machine    {setting.machine['processor'] or 'unknown processor'}, {setting.machine['cores_usable']} cores",
+        f"code       {setting.commit or 'no repository'}",
+        "",
+        *aligned(("", "rows/s", "tokens/s"), rows),
+        f"token store / bare tokenizer: median {found.ratio:.2f} of {_listed(found.ratios)}",
+        "",
+        *note_lines(report.notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(ratios: Sequence[float]) -> str:
+    return ", ".join(f"{ratio:.2f}" for ratio in ratios)
 
 
 def setting_lines(setting: "Setting") -> list[str]:
@@ -81,8 +124,7 @@ def _side(name: str, side: "SideFigures") -> tuple[str, ...]:
 
 def _ratios(report: "TrainingReport") -> Iterator[str]:
     for peer, figures in report.against.items():
-        each = ", ".join(f"{ratio:.2f}" for ratio in figures.ratios)
-        yield f"mtl / {peer}: median {figures.ratio:.2f} of {each}"
+        yield f"mtl / {peer}: median {figures.ratio:.2f} of {_listed(figures.ratios)}"
     if report.against:
         yield ""
 

@@ -51,7 +51,7 @@ def load_store(
             rows = read_rows(spec, split, root)
             if rows.fingerprint != data:
                 raise DataError(f"{spec.name} {split}: its file changed while it was read; start again")
-            _build(directory, rows, tokenizer, max_length, fingerprint=key, description=f"{spec.name} {split}")
+            build_store(directory, rows, tokenizer, max_length, fingerprint=key, description=f"{spec.name} {split}")
     return open_store(directory)
 
 
@@ -76,9 +76,13 @@ def _key(spec: TaskSpec, split: str, tokenizer: str, data: str, max_length: int)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _build(
+def build_store(
     directory: Path, rows: Rows, tokenizer: "TextTokenizer", max_length: int, *, fingerprint: str, description: str
 ) -> None:
+    """Make ``directory`` the token store of ``rows``, whole or not at all; DataError where there are none.
+
+    The caller sees to it that no other process builds the same one, and to a ``fingerprint`` that means all of it.
+    """
     if len(rows) == 0:
         raise DataError(f"{description}: there are no rows to tokenise; replace its file, or leave the task out")
     arrays, truncated = _tokenise(rows, tokenizer, max_length, description)

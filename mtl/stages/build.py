@@ -41,7 +41,7 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
     settings, seed = unit.settings, context.config.seed
     data = [context.data[task] for task in unit.tasks]
     specs = [task.spec for task in data]
-    planner, weighting = _plan(context, unit.tasks, settings)
+    planner, weighting = plan_updates(context, unit.tasks, settings)
     model = build_model(context.initial.loaded, specs, unit.heads, seed)
     if unit.start is None and context.initial.heads is not None:
         keep_heads(model, specs, context.initial.heads)
@@ -80,10 +80,11 @@ def check_plans(context: RunContext) -> None:
     for stage in context.config.stages:
         for task in [None] if stage == "joint" else context.data:
             members = tuple(context.data) if task is None else (task,)
-            _plan(context, members, resolve_stage(context.config, stage, task))
+            plan_updates(context, members, resolve_stage(context.config, stage, task))
 
 
-def _plan(context: RunContext, tasks: Sequence[str], settings: StageSettings) -> tuple[Planner, Weighting]:
+def plan_updates(context: RunContext, tasks: Sequence[str], settings: StageSettings) -> tuple[Planner, Weighting]:
+    """The planner of a training of ``tasks``, and its weighting, which knows the training's length from it."""
     data, seed = [context.data[task] for task in tasks], context.config.seed
     streams = [task.stream(seed, settings) for task in data]
     sizes = {task.spec.name: task.sampler_size(settings, stream) for task, stream in zip(data, streams, strict=True)}

@@ -24,7 +24,7 @@ def test_a_run_tokenises_nothing_that_was_prepared(
     def build(*_: object, **__: object) -> None:
         raise AssertionError("tokenised again")
 
-    monkeypatch.setattr(build_store, "_build", build)
+    monkeypatch.setattr(build_store, "build_store", build)
     assert main(["run", *argv]) == 0
 
 

@@ -1,0 +1,91 @@
+"""What `mtl bench eval` and `mtl bench tokenise` report, and how it is made from what was measured."""
+
+import statistics
+
+from pydantic import BaseModel, ConfigDict
+
+from mtl.bench.records import EvaluationMeasure, Setting, TokenisingMeasure, TokenisingSetting
+
+
+class _Figures(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EvaluationFigures(_Figures):
+    """Real tokens a second, medians over the turns; ``ratio`` is evaluation over training, the median of ``ratios``."""
+
+    real_tokens_per_second: float
+    training_real_tokens_per_second: float
+    ratio: float
+    ratios: tuple[float, ...]
+    rows: int
+    tokens: int
+
+
+class EvaluationReport(_Figures):
+    """The document of ``mtl bench eval --json``."""
+
+    eval: EvaluationFigures
+    setting: Setting
+    notes: tuple[str, ...]
+
+
+class TokenisingFigures(_Figures):
+    """Rates of the store's builder and of the bare tokenizer, medians; ``ratio``: the builder's over the other's."""
+
+    real_tokens_per_second: float
+    rows_per_second: float
+    bare_real_tokens_per_second: float
+    bare_rows_per_second: float
+    ratio: float
+    ratios: tuple[float, ...]
+    rows: int
+    tokens: int
+
+
+class TokenisingReport(_Figures):
+    """The document of ``mtl bench tokenise --json``."""
+
+    tokenise: TokenisingFigures
+    setting: TokenisingSetting
+    notes: tuple[str, ...]
+
+
+def evaluation_report(measure: EvaluationMeasure) -> EvaluationReport:
+    """The figures of evaluation and training in turn."""
+    evaluation, training = measure.evaluation_tokens_per_second, measure.training_tokens_per_second
+    found = tuple(one / other for one, other in zip(evaluation, training, strict=True))
+    figures = EvaluationFigures(
+        real_tokens_per_second=statistics.median(evaluation),
+        training_real_tokens_per_second=statistics.median(training),
+        ratio=statistics.median(found),
+        ratios=found,
+        rows=measure.rows,
+        tokens=measure.tokens,
+    )
+    note = (
+        "Evaluation is one pass over every dev split, its outputs on the host at the end, scores not computed; "
+        "training includes data and optimiser. Both in one process, in turn, warm-up left out."
+    )
+    return EvaluationReport(eval=figures, setting=measure.setting, notes=(note,))
+
+
+def tokenising_report(measure: TokenisingMeasure) -> TokenisingReport:
+    """The figures of both ways in turn."""
+    ours, bare = statistics.median(measure.store_seconds), statistics.median(measure.bare_seconds)
+    found = tuple(other / one for one, other in zip(measure.store_seconds, measure.bare_seconds, strict=True))
+    figures = TokenisingFigures(
+        real_tokens_per_second=measure.tokens / ours,
+        rows_per_second=measure.rows / ours,
+        bare_real_tokens_per_second=measure.tokens / bare,
+        bare_rows_per_second=measure.rows / bare,
+        ratio=statistics.median(found),
+        ratios=found,
+        rows=measure.rows,
+        tokens=measure.tokens,
+    )
+    note = (
+        "The training rows of every task, in memory before. The store's time covers tokenising, hashing, writing, "
+        "syncing and checking; the bare tokenizer's is one call for each task, up to Python lists of ids."
+    )
+    return TokenisingReport(tokenise=figures, setting=measure.setting, notes=(note,))
