@@ -20,6 +20,7 @@ from mtl.training.schedule import learning_rate_factor
 from mtl.training.tracking import synchronise
 
 _HEAD_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout")
+_MEGABATCH = 50
 
 
 def measure_peer(
@@ -93,7 +94,6 @@ def make_trainer(start: Start, peer: Peer, rows: PeerRows, out: str) -> Any:
     from torch.optim.lr_scheduler import LambdaLR
     from torch.utils.data import SequentialSampler
     from transformers import Trainer
-    from transformers.trainer_pt_utils import LengthGroupedSampler
 
     settings = start.unit.settings
     total = updates_of(start)
@@ -114,9 +114,6 @@ def make_trainer(start: Start, peer: Peer, rows: PeerRows, out: str) -> Any:
             return loss
 
         def _get_train_sampler(self, *_: Any) -> Any:
-            # Not by the training arguments, whose names for this differ between releases.
-            if peer == "hf-tuned":
-                return LengthGroupedSampler(rows.per_update, lengths=[len(each["input_ids"]) for each in features])
             return SequentialSampler(features)
 
     features, collator = _features_and_collator(start, peer, rows)
@@ -139,9 +136,28 @@ def _features_and_collator(start: Start, peer: Peer, rows: PeerRows) -> tuple[li
         longest = start.context.config.data.max_length
         features = padded_features(rows, lambda inputs: tokenizer.pad(inputs, padding="max_length", max_length=longest))
         return features, RecordingCollator(default_data_collator, kept)
+    lengths = [len(feature["input_ids"]) for feature in rows.features]
+    grouped = [rows.features[place] for place in grouped_order(lengths, rows.per_update, start.context.config.seed)]
     # Tensor cores want lengths that are multiples of eight.
     multiple = 8 if start.hardware.device.type == "cuda" else None
-    return rows.features, RecordingCollator(DataCollatorWithPadding(tokenizer, pad_to_multiple_of=multiple), kept)
+    return grouped, RecordingCollator(DataCollatorWithPadding(tokenizer, pad_to_multiple_of=multiple), kept)
+
+
+def grouped_order(lengths: list[int], per_update: int, seed: int) -> list[int]:
+    """Places in the order of Trainer's ``group_by_length``, its batches shuffled; those that fill none come last.
+
+    The grouping is that of a long training, whose batches are cut from fifty sorted together; of itself it would group
+    a training of few updates less. Shuffled, since a measured part of sorted batches would be unlike the whole.
+    """
+    from transformers.trainer_pt_utils import get_length_grouped_indices
+
+    generator = torch.Generator().manual_seed(seed)
+    order: list[int] = get_length_grouped_indices(  # type: ignore[no-untyped-call]
+        lengths, per_update, mega_batch_mult=_MEGABATCH, generator=generator
+    )
+    whole = len(order) // per_update
+    batches = [order[batch * per_update :][:per_update] for batch in torch.randperm(whole, generator=generator)]
+    return [place for batch in batches for place in batch] + order[whole * per_update :]
 
 
 def _arguments(start: Start, peer: Peer, rows: PeerRows, out: str) -> Any:

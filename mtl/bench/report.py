@@ -136,8 +136,9 @@ def _notes(setting: MeasuredSetting, peers: Sequence[Peer]) -> tuple[str, ...]:
         )
     if "hf-tuned" in peers:
         notes.append(
-            "hf-tuned: Trainer with padding by batch, rows grouped by length, fused AdamW and the precision of mtl: "
-            "the same rows over the whole, other rows in each update."
+            "hf-tuned: Trainer with padding by batch, rows grouped by length (as group_by_length does in a long "
+            "training, its batches shuffled), fused AdamW and the precision of mtl: the same rows over warm-up and "
+            "timed updates, in another order."
         )
     if peers and len(setting.tasks) > 1:
         notes.append(
