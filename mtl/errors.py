@@ -5,9 +5,13 @@ A message says what is wrong, where, and how to mend it; it is printed without a
 
 
 class MtlError(Exception):
-    """A failure that the message explains in full; exit code 1 unless a subclass says otherwise."""
+    """A failure that the message explains in full; exit code 1 unless a subclass says otherwise.
+
+    ``reported_elsewhere``: another rank of the run ends with the same message and tells the user.
+    """
 
     exit_code = 1
+    reported_elsewhere = False
 
 
 class ConfigError(MtlError):
@@ -41,7 +45,9 @@ class LostRankError(MtlError):
 
 
 class RelayedError(MtlError):
-    """What another rank has raised and reported already; this one ends with the same exit code."""
+    """What another rank has raised and reports; this process ends with the same exit code."""
+
+    reported_elsewhere = True
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)

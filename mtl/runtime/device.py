@@ -10,7 +10,7 @@ import torch
 from pydantic import JsonValue
 
 from mtl.errors import ConfigError
-from mtl.runtime.ranks import launched_ranks, local_rank
+from mtl.runtime.torchrun import launched_ranks, local_rank
 
 PACKAGES = (
     "torch",
@@ -67,7 +67,7 @@ def describe_hardware() -> dict[str, JsonValue]:
         "processor": _processor_name(),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
-        "cores_usable": _usable_cores(),
+        "cores_usable": usable_cores(),
         "threads": torch.get_num_threads(),
         "memory_bytes": _memory_bytes(),
         "gpus": gpus,
@@ -115,7 +115,7 @@ def _processor_name() -> str | None:
     return next(names, platform.processor() or None)
 
 
-def _usable_cores() -> int | None:
+def usable_cores() -> int | None:
     """The cores this process may run on: fewer than the machine has under taskset or Slurm."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 

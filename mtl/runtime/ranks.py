@@ -4,7 +4,7 @@ Every method of :class:`Ranks` but the plain properties is collective: all ranks
 """
 
 import json
-import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from torch import Tensor
 
 from mtl.errors import LostRankError, MtlError, RelayedError
+from mtl.runtime.torchrun import launched_ranks
 
 T = TypeVar("T")
 
@@ -98,26 +99,48 @@ class Ranks:
         self.decide(act)
 
     def first_before_others(self, action: Callable[[], T]) -> T:
-        """Carry ``action`` out on every rank, the first rank before the others: they find the files it left."""
+        """Carry ``action`` out on every rank, the first rank before the others: they find the files it left.
+
+        Errors as for :meth:`decide` on the first rank, as for :meth:`together` on the others. ``action`` itself must
+        not be collective.
+        """
         if not self.first:
             self.decide(lambda: None)
-            return action()
+            return self.together(action)
         found: list[T] = []
         self.first_does(lambda: found.append(action()))
-        return found[0]
+        return self.together(lambda: found[0])
+
+    def together(self, action: Callable[[], T]) -> T:
+        """Carry ``action`` out on every rank; an MtlError on any of them is raised on all.
+
+        What several raise alike only the lowest of them reports; those without an error of their own raise
+        RelayedError. All ranks are done when this returns. ``action`` itself must not be collective.
+        """
+        if self.size == 1:
+            return action()
+        found: list[T] = []
+        error: MtlError | None = None
+        try:
+            found.append(action())
+        except MtlError as caught:
+            error = caught
+        if not self.any([error is not None])[0]:
+            return found[0]
+        own: dict[str, JsonValue] = {} if error is None else {"error": str(error), "exit_code": error.exit_code}
+        answers = self._exchange(own)
+        if error is None:
+            failure = next(answer for answer in answers if answer)
+            raise RelayedError(failure["error"], failure["exit_code"])
+        error.reported_elsewhere = own in answers[: self.rank]
+        raise error
+
+    def _exchange(self, own: dict[str, JsonValue]) -> list[dict[str, Any]]:
+        """What each rank has to say, in their order."""
+        return [_send(own, rank) if rank == self.rank else _receive(rank) for rank in range(self.size)]
 
 
 ALONE = Ranks()
-
-
-def launched_ranks() -> int:
-    """How many ranks torchrun says there are, by ``WORLD_SIZE``; 1 without it."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def local_rank() -> int:
-    """This process's number on its machine, by torchrun's ``LOCAL_RANK``: the GPU it uses."""
-    return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 @contextmanager
@@ -148,24 +171,27 @@ def _lost_ranks() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
+        # Without the place in torch's sources before it and the guesses after it.
+        reason = re.sub(r"^\[\S+\] ", "", str(error)).partition("\n")[0].partition(". ")[0][:200]
         raise LostRankError(
-            f"another rank of this run is gone or cannot be reached ({error}); its own message says why. --resume "
-            "continues from the last checkpoint"
+            f"another rank of this run is gone or cannot be reached ({reason}); --resume continues from the last "
+            "checkpoint"
         ) from error
 
 
-def _send(answer: dict[str, JsonValue]) -> None:
+def _send(answer: dict[str, JsonValue], source: int = 0) -> dict[str, JsonValue]:
     content = torch.frombuffer(bytearray(json.dumps(answer).encode()), dtype=torch.uint8)
     with _lost_ranks():
-        dist.broadcast(torch.tensor([content.numel()]), src=0)
-        dist.broadcast(content, src=0)
+        dist.broadcast(torch.tensor([content.numel()]), src=source)
+        dist.broadcast(content, src=source)
+    return answer
 
 
-def _receive() -> dict[str, Any]:
+def _receive(source: int = 0) -> dict[str, Any]:
     size = torch.zeros(1, dtype=torch.int64)
     with _lost_ranks():
-        dist.broadcast(size, src=0)
+        dist.broadcast(size, src=source)
         content = torch.empty(int(size), dtype=torch.uint8)
-        dist.broadcast(content, src=0)
+        dist.broadcast(content, src=source)
     answer: dict[str, Any] = json.loads(content.numpy().tobytes())
     return answer

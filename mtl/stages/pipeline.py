@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from pydantic import JsonValue
 
 from mtl import tasks as task_registry
 from mtl.atomic import write_text_atomically
@@ -40,14 +41,23 @@ def run_pipeline(config: RunConfig, *, resume: bool = False, overwrite: bool = F
     Raises an :class:`MtlError` for what the user can mend; whatever was finished before is recorded in result.json.
     A start that is refused, or that finds data or encoder missing, leaves everything as it was.
     """
+    run = RunDirectory(Path(config.out))
+    # The signals are left last, so that none meets a lock half released.
+    with joined_ranks(choose_device(config.training.device)) as ranks, StopSignals(ranks) as signals:
+        check_same_start(config, ranks)
+        names = ranks.together(lambda: _checked_tasks(config))
+        with RankLock(run.lock, ranks):
+            result = _run(config, names, run, ranks, signals, resume=resume, overwrite=overwrite)
+        # Nobody hangs up while another is still reading.
+        ranks.wait()
+        return result
+
+
+def _checked_tasks(config: RunConfig) -> tuple[str, ...]:
     names = task_registry.expand(config.tasks)
     check_config(config, names)
-    run = RunDirectory(Path(config.out))
-    check_place(run.path)
-    with joined_ranks(choose_device(config.training.device)) as ranks:
-        check_same_start(config, ranks)
-        with RankLock(run.lock, ranks), StopSignals(ranks) as signals:
-            return _run(config, names, run, ranks, signals, resume=resume, overwrite=overwrite)
+    check_place(Path(config.out))
+    return names
 
 
 def _run(
@@ -64,10 +74,13 @@ def _run(
     if resume or not overwrite:
         ranks.first_does(lambda: prepare_run_directory(run.path, resume=resume, overwrite=overwrite))
     added = bool(ranks.decide(lambda: resume and check_resumed_config(run, config)))
-    hardware = start_hardware(config, read_environment(run.environment) if resume else None, ranks)
+    hardware = ranks.together(
+        lambda: start_hardware(config, read_environment(run.environment) if resume else None, ranks)
+    )
     try:
         context = ranks.first_before_others(lambda: _load(config, names, hardware, signals, ranks))
-        check_plans(context)
+        signals.agree_and_raise()
+        ranks.together(lambda: check_plans(context))
     except StoppedError:
         if not resume and ranks.first:
             _begin(run, config, overwrite=overwrite)  # So that --resume finds a run to start.
@@ -85,10 +98,12 @@ def _load(
     config: RunConfig, names: tuple[str, ...], hardware: Hardware, signals: StopSignals, ranks: Ranks
 ) -> RunContext:
     """What all stages need; DataError where some of it is missing."""
+    # A rank that stopped here alone would leave the others waiting; they ask together afterwards.
+    check = signals.raise_if_requested if ranks.first else lambda: None
     tokenizer = load_tokenizer(config.encoder)
     trained, evaluated = ([task_registry.get(name) for name in part] for part in task_registry.split_roles(names))
-    data = load_task_data(config, trained, tokenizer, signals.raise_if_requested)
-    others = load_evaluated_data(config, evaluated, tokenizer, signals.raise_if_requested)
+    data = load_task_data(config, trained, tokenizer, check)
+    others = load_evaluated_data(config, evaluated, tokenizer, check)
     initial = load_initial_weights(config, tokenizer)
     return RunContext(config, data, others, tokenizer, initial, hardware.device, hardware.precision, signals, ranks)
 
@@ -146,11 +161,8 @@ class _Pipeline:
 
     def _joint_tasks(self) -> tuple[str, ...]:
         """The tasks of the joint model: all of the run's, or those it had when it was trained."""
-        record = self.run.stage("joint").record
-        if not record.is_file():
-            return self.names
-        had = read_stage_record(record).tasks
-        return tuple(name for name in self.names if name in had)
+        record = self._stored(self.run.stage("joint").record)
+        return self.names if record is None else tuple(name for name in self.names if name in record.tasks)
 
     def _train(self, unit: Unit) -> StageRecord:
         self.signals.agree_and_raise()
@@ -166,11 +178,19 @@ class _Pipeline:
 
     def _finished(self, unit: Unit) -> StageRecord | None:
         """The record of a training that an earlier call of the run finished."""
-        if not unit.directory.record.is_file():
-            return None
-        record = read_stage_record(unit.directory.record)
-        logger.info("%s: done before, skipped", unit.title)
+        record = self._stored(unit.directory.record)
+        if record is not None:
+            logger.info("%s: done before, skipped", unit.title)
         return record
+
+    def _stored(self, path: Path) -> StageRecord | None:
+        """The record in a file, as the first rank sees it: another machine may not see the same files yet."""
+
+        def read() -> JsonValue:
+            return read_stage_record(path).model_dump(mode="json") if path.is_file() else None
+
+        document = self.context.ranks.decide(read)
+        return None if document is None else StageRecord.model_validate(document)
 
     def _merge(self, unit: Unit, record: StageRecord) -> None:
         """Put a training's record into its stage's: tasks side by side, costs added up, suites anew."""

@@ -28,7 +28,13 @@ class RankLock:
 
 
 def check_same_start(config: RunConfig, ranks: Ranks) -> None:
-    """ConfigError on every rank if one was started with another config than the first."""
+    """ConfigError if a rank was started with another config than the first; on every rank, as for ``together``."""
     expected = ranks.decide(config.model_dump_json)
-    if ranks.any([config.model_dump_json() != expected])[0]:
-        raise ConfigError("the ranks of this run were started with different configs; give all of them the same one")
+
+    def compare() -> None:
+        if config.model_dump_json() != expected:
+            raise ConfigError(
+                "a rank of this run was started with another config than the first rank; give all of them the same one"
+            )
+
+    ranks.together(compare)

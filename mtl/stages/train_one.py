@@ -46,7 +46,7 @@ class _Training:
 
     def __init__(self, context: RunContext, unit: Unit) -> None:
         self.context, self.unit = context, unit
-        self.parts = build_parts(context, unit)
+        self.parts = context.ranks.together(lambda: build_parts(context, unit))
         self.totals = Totals(unit.tasks, FlopCounter.of(self.parts.model))
         self.window = LossWindow(unit.tasks)
         self.selection = Selection(unit.settings.selection.patience)
@@ -178,7 +178,9 @@ class _Training:
         self.log.write(step, snapshot.values)
         if settings.selection.on == "last":
             return False
-        if self.selection.see(step, snapshot.score):
+        # All have the same outputs; but a metric may round differently on another machine, and they have to part never.
+        score = float(self.context.ranks.decide(lambda: snapshot.score))
+        if self.selection.see(step, score):
             self.files.save_best()
         for task, selection in self.task_selections.items():
             if selection.see(step, snapshot.primaries[task]):

@@ -100,7 +100,9 @@ class TrainingFiles:
         newest = self.context.ranks.decide(self._cleaned_newest)
         if newest is None:
             return None
-        directory = Path(newest)
+        return self.context.ranks.together(lambda: self._load(Path(newest)))
+
+    def _load(self, directory: Path) -> Mapping[str, Any]:
         state = cast("Mapping[str, Any]", load_document(directory, "state"))
         if state["tasks"] != list(self.unit.tasks):
             raise DataError(f"{directory} was trained on {state['tasks']}, this run on {list(self.unit.tasks)}")

@@ -15,7 +15,7 @@ Job = Callable[[Ranks, Path], None]
 
 def on_ranks(job: Job, size: int, out: Path) -> None:
     """Call ``job(ranks, out)`` in ``size`` new processes; an error in one of them is raised here."""
-    torch.multiprocessing.spawn(_work, (job, size, _free_port(), out), nprocs=size)  # type: ignore[no-untyped-call]
+    torch.multiprocessing.spawn(_work, (job, size, free_port(), out), nprocs=size)  # type: ignore[no-untyped-call]
 
 
 def _work(rank: int, job: Job, size: int, port: int, out: Path) -> None:
@@ -31,7 +31,8 @@ def _work(rank: int, job: Job, size: int, port: int, out: Path) -> None:
         job(ranks, out)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody uses now."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
