@@ -59,15 +59,18 @@ __all__ = [
 Paths = str | Path | Sequence[str | Path]
 
 
-def run(config: RunConfig, *, resume: bool = False, overwrite: bool = False) -> ResultRecord:
+def run(
+    config: RunConfig, *, resume: bool = False, overwrite: bool = False, plugins: Sequence[str] = ()
+) -> ResultRecord:
     """Train and evaluate as ``config.stages`` say, write the run directory ``config.out``, and return its result.
 
     ``resume`` continues what is there, ``overwrite`` replaces it; with neither a directory that is not empty is a
-    ConfigError.
+    ConfigError. With ``training.devices`` above 1 other processes do the work; what is registered in this one alone is
+    unknown to them, so ``plugins`` names the modules that they import first.
     """
-    from mtl.stages.pipeline import run_pipeline
+    from mtl.stages.devices import run_on_devices
 
-    return run_pipeline(config, resume=resume, overwrite=overwrite)
+    return run_on_devices(config, resume=resume, overwrite=overwrite, plugins=plugins)
 
 
 def evaluate(

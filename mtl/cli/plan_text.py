@@ -23,6 +23,8 @@ def plan_text(plan: RunPlan) -> str:
         f"data     {data}",
         *(f"         {note}" for note in plan.notes),
     ]
+    if plan.devices > 1:
+        lines.append(f"devices  {plan.devices}, which share the examples of every update")
     for stage in plan.stages:
         lines += ["", *_stage(stage)]
     return "\n".join(lines) + "\n"

@@ -4,6 +4,7 @@ import argparse
 
 from mtl import api
 from mtl.cli.arguments import Verb, declare_settings, load_plugins, split_settings
+from mtl.runtime.torchrun import this_rank
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -16,8 +17,9 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 def _act(arguments: argparse.Namespace) -> int:
     load_plugins(arguments.plugin)
     config = api.load_config(*split_settings(arguments.settings))
-    result = api.run(config, resume=arguments.resume, overwrite=arguments.overwrite)
-    print(api.table(config.out), end="")
+    result = api.run(config, resume=arguments.resume, overwrite=arguments.overwrite, plugins=arguments.plugin)
+    if this_rank() == 0:
+        print(api.table(config.out), end="")
     return 0 if result.status == "complete" else 1
 
 

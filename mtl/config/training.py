@@ -35,7 +35,10 @@ class TrainingSettings(Settings):
     tokens_per_micro_batch: int = execution(16384, ge=1)
     """More micro-batches are made where one would hold more tokens than this."""
     device: str = execution("auto")
+    devices: int = execution(1, ge=1, le=1024)
+    """Processes of this machine that share every update, each on a GPU of its own, or all on the CPU."""
     threads: int | None = execution(None, ge=1, le=1024)
+    """Of each process."""
     allocator: Literal["keep", "system"] = execution("keep")
     """On Linux: ``keep`` holds on to freed memory for the next tensors, ``system`` leaves the C library as it is."""
 

@@ -103,11 +103,11 @@ def _check_holdout(config: RunConfig, tasks: Sequence[str]) -> None:
 
 
 def _check_hardware(config: RunConfig, tasks: Sequence[str]) -> None:
-    """A run has one device and number of threads for all of its stages."""
+    """A run has one device, number of devices and number of threads for all of its stages."""
     for stage in config.stages:
         for task in [None] if stage == "joint" else tasks:
             training = resolve_stage(config, stage, task).training
-            for name in ("device", "threads"):
+            for name in ("device", "devices", "threads"):
                 here, whole = getattr(training, name), getattr(config.training, name)
                 if here != whole:
                     raise ConfigError(

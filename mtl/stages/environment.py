@@ -1,6 +1,7 @@
 """What a run ran on: hardware, versions and data, resolved once and kept for its resumes."""
 
 import logging
+import os
 from pathlib import Path
 
 import torch
@@ -10,9 +11,10 @@ from mtl.config.hashes import arm_hash, run_hash
 from mtl.config.run import RunConfig
 from mtl.errors import DataError
 from mtl.runtime.allocator import set_allocator
-from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
+from mtl.runtime.device import choose_device, describe_hardware, git_commit, usable_cores, versions
 from mtl.runtime.precision import Precision, choose_precision
 from mtl.runtime.ranks import ALONE, Ranks
+from mtl.runtime.torchrun import ranks_here
 from mtl.stages.context import RunContext
 from mtl.tasks.custom import spec_fingerprint
 
@@ -53,20 +55,28 @@ class RunEnvironment(BaseModel):
 def start_hardware(config: RunConfig, stored: RunEnvironment | None, ranks: Ranks = ALONE) -> Hardware:
     """Choose device, precision and threads, and set torch's; a resumed run keeps what it was started with.
 
-    Threads are kept for as many ranks only: other ranks share the cores otherwise.
+    Threads are each rank's own: as set, or the cores divided by the ranks that share them. A resumed run keeps them
+    only where it has as many ranks as before.
     """
     training = config.training
     device = choose_device(training.device)
-    threads = training.threads or torch.get_num_threads()
+    threads = training.threads or _default_threads(ranks)
     if stored is not None and stored.device == device.type:
         precision, reason = stored.precision, stored.precision_reason
         threads = stored.threads if stored.ranks == ranks.size else threads
     else:
         precision, reason = choose_precision(training.precision, device)
     torch.set_num_threads(threads)
-    logger.info("%s, %d threads. %s", device, threads, reason)
+    together = f", on each of {ranks.size} ranks" if ranks.size > 1 else ""
+    logger.info("%s, %d threads%s. %s", device, threads, together, reason)
     logger.info("%s", set_allocator(training.allocator))
     return Hardware(device=device, precision=precision, reason=reason, threads=threads)
+
+
+def _default_threads(ranks: Ranks) -> int:
+    if ranks.size == 1 or "OMP_NUM_THREADS" in os.environ:
+        return torch.get_num_threads()
+    return max(1, (usable_cores() or 1) // ranks_here())
 
 
 def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEnvironment:

@@ -64,7 +64,10 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A whole run. ``data_root`` is None where none is set, or official sizes stand in for data."""
+    """A whole run. ``data_root`` is None where none is set, or official sizes stand in for data.
+
+    ``devices``: the processes that share every update; no number of the plan depends on it.
+    """
 
     out: str
     seed: int
@@ -72,6 +75,7 @@ class RunPlan:
     encoder: dict[str, Any]
     data_root: str | None
     official_sizes: bool
+    devices: int
     stages: tuple[StagePlan, ...]
     notes: tuple[str, ...]
 
@@ -94,6 +98,7 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False) -> RunPlan:
         identity_document(config.encoder),
         None if root is None else str(root),
         official_sizes,
+        config.training.devices,
         tuple(_plan_stage(config, stage, specs, rows) for stage in config.stages),
         () if official_sizes else _notes_on_partial_data(specs, root),
     )

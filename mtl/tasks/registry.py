@@ -29,6 +29,11 @@ def register_task(spec: TaskSpec) -> None:
     _TASKS[spec.name] = spec
 
 
+def is_registered_here(name: str) -> bool:
+    """Whether the task is known to this process alone, by :func:`register_task`: it is neither shipped nor a file's."""
+    return name not in _SHIPPED and get(name).files_root is None
+
+
 def names() -> tuple[str, ...]:
     """All known task names in the order they were registered."""
     return tuple(_TASKS)

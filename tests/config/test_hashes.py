@@ -102,6 +102,7 @@ def test_what_is_execution_is_what_was_meant_to_be() -> None:
         "training.tokens_per_micro_batch",
         "training.device",
         "training.allocator",
+        "training.devices",
         "training.threads",
         "logging.every",
         "logging.tensorboard",
