@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from mtl.cli import bench, compare, doctor, evaluate, export, plan, predict, prepare, run, submit, table, tasks
 from mtl.cli.arguments import Verb
-from mtl.cli.messages import messages_on_stderr, printable
+from mtl.cli.messages import messages_on_stderr, printable, rank_mark
 from mtl.errors import MtlError
+from mtl.runtime.torchrun import leave_error
 
 VERBS: tuple[Verb, ...] = (
     run.VERB,
@@ -31,7 +32,8 @@ _EXIT_CODES = """exit codes: 0 done; 2 config or usage; 3 data or model missing;
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out ``argv`` (the process's own by default) and return the exit code.
 
-    An error that a user can mend is printed without a traceback; any other is a fault of the program and is raised.
+    An error that a user can mend is printed without a traceback, of a run on several ranks by the one that it befell;
+    any other is a fault of the program and is raised.
     """
     try:
         verb, arguments = _parse(sys.argv[1:] if argv is None else argv)
@@ -41,10 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         with messages_on_stderr():
             return verb.act(arguments)
     except MtlError as error:
-        print(f"mtl {verb.name}: {printable(str(error))}", file=sys.stderr)
+        if not error.reported_elsewhere:
+            print(f"{rank_mark()}mtl {verb.name}: {printable(str(error))}", file=sys.stderr)
+        leave_error(error)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"mtl {verb.name}: interrupted", file=sys.stderr)
+        print(f"{rank_mark()}mtl {verb.name}: interrupted", file=sys.stderr)
         return 130
 
 

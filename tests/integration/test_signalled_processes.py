@@ -5,13 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tiny_runs import assert_same_training, records, result_of, run_tiny, settings
+from tiny_runs import assert_same_training, records, result_of, run_tiny, settings, wait_for_step
 
 from mtl.errors import ConfigError
 from mtl.rundir import RunDirectory
@@ -28,18 +27,6 @@ def started(out: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
             yield process
         finally:
             process.kill()
-
-
-def wait_for_step(process: "subprocess.Popen[bytes]", out: Path, step: int) -> None:
-    """Return once the process has logged update ``step``."""
-    log, deadline = out / "joint/metrics.jsonl", time.monotonic() + 90
-    while time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()[1].decode()
-        lines = log.read_bytes().splitlines() if log.is_file() else []
-        if any(b'"train/' in line and json.loads(line)["step"] >= step for line in lines if line.endswith(b"}")):
-            return
-        time.sleep(0.005)
-    pytest.fail(f"update {step} was not reached")
 
 
 def test_signals_kills_and_locks_of_processes(tmp_path: Path) -> None:

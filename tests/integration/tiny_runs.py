@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -102,6 +104,18 @@ def stop_in_evaluation(patch: pytest.MonkeyPatch, call: int, number: signal.Sign
         return original(self, *arguments)
 
     patch.setattr(Evaluator, "predict", predict)
+
+
+def wait_for_step(process: "subprocess.Popen[bytes]", out: Path, step: int) -> None:
+    """Return once the process has logged update ``step``."""
+    log, deadline = out / "joint/metrics.jsonl", time.monotonic() + 90
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[1].decode()
+        lines = log.read_bytes().splitlines() if log.is_file() else []
+        if any(b'"train/' in line and json.loads(line)["step"] >= step for line in lines if line.endswith(b"}")):
+            return
+        time.sleep(0.005)
+    pytest.fail(f"update {step} was not reached")
 
 
 def expect_stop(
