@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mtl.cli import bench, compare, doctor, evaluate, export, plan, predict, prepare, run, submit, table, tasks
 from mtl.cli.arguments import Verb
 from mtl.cli.messages import messages_on_stderr, printable, rank_mark
-from mtl.errors import MtlError
-from mtl.runtime.torchrun import leave_error
+from mtl.errors import ConfigError, MtlError
+from mtl.runtime.torchrun import launched_ranks, leave_error
 
 VERBS: tuple[Verb, ...] = (
     run.VERB,
@@ -40,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
+        if launched_ranks() > 1 and verb is not run.VERB:
+            raise ConfigError(f"torchrun started {launched_ranks()} processes, but {verb.name} is the work of one")
         with messages_on_stderr():
             return verb.act(arguments)
     except MtlError as error:

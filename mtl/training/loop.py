@@ -74,7 +74,9 @@ def _raise_if_set(result: UpdateResult, flag: torch.Tensor) -> None:
                     "the weights were left as they were. Lower the learning rate, or look at these rows"
                 )
     if not bool(torch.isfinite(result.losses[torch.from_numpy(result.update.counts > 0)]).all()):
-        raise NonFiniteError(f"a loss is not finite at update {step}, in rows of another rank, which names them")
+        error = NonFiniteError(f"a loss is not finite at update {step}, in rows of another rank, which names them")
+        error.reported_elsewhere = True
+        raise error
     tasks = ", ".join(sorted({task for losses in result.example_losses for task in losses}))
     raise NonFiniteError(
         f"the gradient is not finite at update {step} (tasks {tasks}) though the losses are; the weights were left as "

@@ -35,7 +35,9 @@ class MemoryWatch:
         """Forget the attempt; from here on micro-batches of ``update``'s mean size are too large, on every rank."""
         self.exhausted = False
         self._most_tokens = _mean_tokens(update, ranks) / 2
-        logger.warning(
+        # Once, for all of them.
+        logger.log(
+            logging.WARNING if ranks.first else logging.DEBUG,
             "out of memory at update %d with %d micro-batches on each of %d ranks; it is taken again in smaller ones",
             update.step,
             update.micro_batches,
@@ -47,8 +49,15 @@ class MemoryWatch:
             torch.cuda.empty_cache()
 
     def fitted(self, update: PreparedUpdate, preparation: Preparation) -> PreparedUpdate:
-        """The update, in smaller micro-batches if its own are as large as some that did not fit."""
-        while self._most_tokens is not None and _mean_tokens(update, preparation.ranks) > self._most_tokens:
+        """The update, in smaller micro-batches if its own are as large as some that did not fit.
+
+        What holds one example each is tried at any size: it has not failed yet.
+        """
+        while (
+            self._most_tokens is not None
+            and _mean_tokens(update, preparation.ranks) > self._most_tokens
+            and update.micro_batches < preparation.most_micro_batches(update)
+        ):
             update = preparation.halved(update)
         return update
 

@@ -66,17 +66,23 @@ class Preparation:
             self._batches(plan, needed),
         )
 
+    def most_micro_batches(self, update: PreparedUpdate) -> int:
+        """How many micro-batches leave the fullest rank one example in each."""
+        return -(-update.plan.rows.size // self.ranks.size)
+
     def halved(self, update: PreparedUpdate) -> PreparedUpdate:
         """The same update in twice as many micro-batches, or as many as it has examples; the same on every rank.
 
         Raises MtlError where every micro-batch holds one example already.
         """
-        most = -(-update.plan.rows.size // self.ranks.size)
+        most = self.most_micro_batches(update)
         if update.micro_batches >= most:
-            raise MtlError(
+            error = MtlError(
                 f"out of memory at update {update.step}, with one example in each micro-batch; lower data.max_length, "
                 "or use a smaller encoder or more memory"
             )
+            error.reported_elsewhere = not self.ranks.first
+            raise error
         more = min(2 * update.micro_batches, most)
         return replace(update, micro_batches=more, batches=self._batches(update.plan, more))
 

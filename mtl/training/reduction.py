@@ -53,7 +53,7 @@ class GradientReduction:
         self._overlapping = False
         if ranks.size > 1:
             # Backward reaches the last layers first.
-            self._buckets = _buckets(list(model.encoder.parameters())[::-1])
+            self._buckets = _buckets([each for each in model.encoder.parameters() if each.requires_grad][::-1])
             for bucket in self._buckets:
                 for parameter in bucket.parameters:
                     parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
@@ -90,7 +90,9 @@ class GradientReduction:
         flags = iter(reached_anywhere)
         for group, wait in zip(groups, started, strict=True):
             wait()
-            group.expected = {parameter for parameter in group.parameters if parameter.grad is not None}
+            # A backward pass that broke off says nothing about how far the next one will get.
+            arrived = () if failed else group.parameters
+            group.expected = {parameter for parameter in arrived if parameter.grad is not None}
             group.ready.clear()
             for parameter, part in zip(group.parameters, group.slices(), strict=True):
                 parameter.grad = part.to(parameter.dtype) if next(flags) else None

@@ -75,7 +75,7 @@ class Updater:
         self.model.train()
         update = self._memory.fitted(update, self._preparation)
         while (gradients := self._gradients(update)) is None:
-            update = self._memory.fitted(update, self._preparation)
+            update = self._preparation.halved(update)
         batches, losses, weights, examples = gradients
         self._learn_weights(update, weights, losses)
         norm = self.optimizer.clip()

@@ -134,3 +134,12 @@ def test_the_package_runs_as_a_module(repository: Path) -> None:
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_verbs_that_are_the_work_of_one_process_are_refused_under_torchrun(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["tasks"]) == 2
+    assert capsys.readouterr().err == "[rank 1] mtl tasks: torchrun started 2 processes, but tasks is the work of one\n"

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -26,9 +27,10 @@ class CommandRanks:
     processes: list[ForkServerProcess]
     place: Path
 
-    def exit_codes(self, within: float = 90.0) -> list[int | None]:
-        """Wait for all; those that are not done in time have None."""
-        deadline = time.monotonic() + within
+    def exit_codes(self) -> list[int | None]:
+        """Wait for all; those that have not ended a minute after the first of them have None."""
+        wait([process.sentinel for process in self.processes], timeout=150)
+        deadline = time.monotonic() + 60
         for process in self.processes:
             process.join(max(0.0, deadline - time.monotonic()))
         return [process.exitcode for process in self.processes]

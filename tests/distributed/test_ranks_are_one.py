@@ -1,14 +1,19 @@
 """One process, two and three gloo ranks: the same updates, gradients, weights and scores."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mtl.runtime.ranks import ALONE
+from mtl.errors import MtlError
+from mtl.runtime.ranks import ALONE, Ranks
+from mtl.training.memory import MemoryWatch
+from mtl.training.reduction import GradientReduction
 from tests.distributed.rank_processes import on_ranks
-from tests.distributed.toy_jobs import EVALUATED, NEEDS, UPDATES, everything
+from tests.distributed.toy_jobs import EVALUATED, NEEDS, UPDATES, everything, mixed
+from tests.training.toy_training import toy_model
 
 TRAININGS = [f"{needs}-{micro_batches}" for needs in NEEDS for micro_batches in (1, 2)] + ["equal"]
 SIZES = (2, 3)
@@ -85,13 +90,30 @@ def test_every_example_is_scored_once_whatever_the_number_of_examples(computed: 
             np.testing.assert_array_equal(together[key], expected)
 
 
-@pytest.mark.parametrize("needs", NEEDS)
+@pytest.mark.parametrize("needs", [*NEEDS, "backward"])
 @pytest.mark.parametrize("size", SIZES)
 def test_out_of_memory_on_one_rank_changes_no_update(computed: dict[int, Path], needs: str, size: int) -> None:
     place = computed[size] / "short of memory" / needs
-    expected = np.load(computed[1] / f"{needs}-1" / "numbers-0.npz")
+    expected = np.load(computed[1] / f"{needs if needs in NEEDS else 'nothing'}-1" / "numbers-0.npz")
     found = np.load(place / "numbers-0.npz")
     for key in ("losses", "norms"):
         np.testing.assert_allclose(found[key], expected[key][: len(found[key])], rtol=2e-5)
     cut = json.loads((place / f"rows-{size - 1}.json").read_text())
     assert sum(map(len, cut)) > 0
+
+
+def test_parameters_that_are_not_trained_are_not_summed() -> None:
+    model = toy_model()
+    frozen = next(model.encoder.parameters()).requires_grad_(False)
+    GradientReduction(model, Ranks(0, 2))
+    assert frozen.grad is None
+
+
+def test_long_examples_are_tried_one_by_one_after_memory_ran_out_on_shorter_ones() -> None:
+    toy, memory = mixed(ALONE), MemoryWatch()
+    update = toy.update(0)
+    memory.give_up(dataclasses.replace(update, micro_batches=10 * update.plan.rows.size), ALONE)
+    fitted = memory.fitted(update, toy.updater._preparation)
+    assert fitted.micro_batches == update.plan.rows.size
+    with pytest.raises(MtlError, match="out of memory at update 0, with one example in each"):
+        toy.updater._preparation.halved(fitted)

@@ -1,5 +1,6 @@
 """What the tests let several ranks compute, and one rank for comparison, with everything they ask about saved."""
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -92,6 +93,21 @@ def train_short_of_memory(ranks: Ranks, place: Path) -> None:
         train(toy, ranks, place / needs, updates=FEWER)
 
 
+def train_short_of_memory_in_backward(ranks: Ranks, place: Path) -> None:
+    """The same updates where a backward pass of the last rank once breaks off halfway."""
+    toy = mixed(ranks, micro_batches=1)
+    if ranks.rank == ranks.size - 1:
+        passes = itertools.count()
+
+        def break_off(gradient: Tensor) -> None:
+            if next(passes) == 2:
+                raise torch.OutOfMemoryError("no room for gradients")
+
+        parameters = list(toy.model.encoder.parameters())
+        parameters[len(parameters) // 2].register_hook(break_off)
+    train(toy, ranks, place, updates=FEWER)
+
+
 def _refuse(most: int) -> Callable[[MultitaskModel, tuple[Any, ...]], None]:
     def refuse(model: MultitaskModel, arguments: tuple[Any, ...]) -> None:
         if arguments[0].tokens > most:
@@ -112,3 +128,4 @@ def everything(ranks: Ranks, out: Path) -> None:
     train(mixed(ranks, combine="equal"), ranks, out / "equal", updates=FEWER)
     evaluate(ranks, out / "evaluated")
     train_short_of_memory(ranks, out / "short of memory")
+    train_short_of_memory_in_backward(ranks, out / "short of memory" / "backward")
