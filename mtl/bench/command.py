@@ -11,7 +11,7 @@ from mtl.bench.records import Answer, Peer, Request, SectionKind, TrainingMeasur
 from mtl.bench.report import MeasuredSetting, TrainingReport, training_report
 from mtl.config.run import RunConfig
 from mtl.errors import ConfigError, DataError
-from mtl.runtime.ranks import launched_ranks
+from mtl.runtime.torchrun import launched_ranks
 
 _TRAINING_SECONDS = 12.0
 _TURN_SECONDS = 4.0
