@@ -202,7 +202,7 @@ def _keep(rows: Tensor, group_starts: Tensor, features: int, rate: float) -> Kee
     threshold = round(rate * _LEVELS)
     # Numbers are the same for every row: a head is a group, two features or key positions a pair.
     numbers = group_starts + torch.arange((features + 1) // 2, device=rows.device)
-    words = _mix32_(rows + _mix32(numbers + 1).to(torch.int32))
+    words = _scramble_(rows + _mix32(numbers + 1).to(torch.int32))
     halves = words.view(torch.int16)[..., :features]
     least_kept = threshold - _LEVELS // 2
     if threshold == 0:
@@ -220,11 +220,14 @@ def _mix32(values: Tensor) -> Tensor:
     return values ^ (values >> 16)
 
 
-def _mix32_(words: Tensor) -> Tensor:
-    """The same finaliser on int32 words, in place; multiplication wraps, shifts bring in zeros."""
+def _scramble_(words: Tensor) -> Tensor:
+    """int32 words hashed in place; multiplication wraps, shifts bring in zeros.
+
+    The same finaliser without its last step. Sums of two hashes come in, and without that step pairs of features, pairs
+    of rows and their rectangles are uncorrelated still; with one multiplication less they are not.
+    """
     words ^= (words >> 16) & 0xFFFF
     words *= 0x7FEB352D
     words ^= (words >> 15) & 0x1FFFF
     words *= 0x846CA68B - 2**32
-    words ^= (words >> 16) & 0xFFFF
     return words
