@@ -72,6 +72,8 @@ class Unit:
     directory: StageDirectory
     start: Path | None = None
     inherited: Mapping[str, CostRecord] = field(default_factory=dict)
+    dev_looks_before: int = 0
+    """How often dev was scored to choose ``start``: its scores are then chosen on dev, whatever this training does."""
 
     @property
     def title(self) -> str:

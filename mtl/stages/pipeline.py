@@ -159,6 +159,13 @@ class _Pipeline:
                     inherited={"joint": self.stages["joint"].cost} if after_joint else self.context.initial.inherited,
                 )
 
+    def _dev_looks(self, task: str) -> int:
+        """How often the choice of the joint snapshot that fine-tuning starts from has looked at dev scores."""
+        record = self.stages["joint"].tasks.get(task)
+        if record is None or record.selected_on != "dev" or self.config.finetune_from == "last":
+            return 0
+        return record.looks
+
     def _joint_tasks(self) -> tuple[str, ...]:
         """The tasks of the joint model: all of the run's, or those it had when it was trained."""
         record = self._stored(self.run.stage("joint").record)
@@ -169,7 +176,8 @@ class _Pipeline:
         logger.info("%s: training", unit.title)
         if unit.stage == "finetune" and "joint" in self.stages:
             # Looked for only now: a fine-tuning that is done needs no snapshot any more.
-            unit = replace(unit, start=finetuning_start(self.run, self.config, unit.tasks[0]))
+            start = finetuning_start(self.run, self.config, unit.tasks[0])
+            unit = replace(unit, start=start, dev_looks_before=self._dev_looks(unit.tasks[0]))
         record = train_one(self.context, unit)
         self.context.ranks.first_does(lambda: _keep_record(unit, record))
         for task, scored in record.tasks.items():

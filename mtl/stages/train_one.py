@@ -130,8 +130,8 @@ class _Training:
         )
         return TaskRecord(
             primary=metrics.primary(data.spec, {split: record.metrics for split, record in splits.items()}),
-            selected_on=settings.selection.on,
-            looks=1 if settings.selection.on == "last" else self.selection.looks,
+            selected_on="dev" if self.unit.dev_looks_before else settings.selection.on,
+            looks=self.unit.dev_looks_before + (1 if settings.selection.on == "last" else self.selection.looks),
             selected_step=selected,
             train_rows=data.train_rows if isinstance(data, TaskData) else None,
             train_rows_official=data.spec.splits["train"].official_rows if isinstance(data, TaskData) else None,
