@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from mtl.data.blocks import Blocks, sequence_blocks
 from mtl.data.plan import UpdatePlan
 from mtl.data.store import TokenStore
 from mtl.sampling.samplers import IntArray
@@ -35,8 +36,9 @@ class PackedBatch:
     """Token-level fields are (T,), see the module's text for the letters.
 
     ``slots`` (B,) are the examples' places in the whole update, over all ranks and micro-batches: dropout is keyed on
-    them. ``example_ids`` (B,) are rows of the source split. ``targets`` holds one tensor a task over its examples, or
-    none in prediction; ``spans`` (B_t, n, 2) token ranges within the example for tasks that read them.
+    them. ``example_ids`` (B,) are rows of the source split. ``blocks``: the sequences grouped by length, for attention.
+    ``targets`` holds one tensor a task over its examples, or none in prediction; ``spans`` (B_t, n, 2) token ranges
+    within the example for tasks that read them.
     """
 
     token_ids: Tensor
@@ -47,6 +49,7 @@ class PackedBatch:
     example_task: Tensor
     example_ids: Tensor
     slots: Tensor
+    blocks: Blocks
     layout: Layout
     targets: Mapping[str, Tensor] = field(default_factory=dict)
     spans: Mapping[str, Tensor] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class PackedBatch:
         }
         for name, group in (("targets", self.targets), ("spans", self.spans)):
             changed[name] = {task: change(tensor) for task, tensor in group.items()}
+        changed["blocks"] = self.blocks.map(change)
         return replace(self, **changed)
 
 
@@ -146,6 +150,7 @@ class BatchSource:
             example_task=_int64(np.repeat([names.index(task) for task, _, _ in parts], sizes)),
             example_ids=_int64(np.concatenate([rows for _, rows, _ in parts])),
             slots=_int64(np.concatenate([slots for _, _, slots in parts])),
+            blocks=sequence_blocks(sequence_lengths),
             layout=Layout(sequence_lengths, per_example, slices),
             targets=targets,
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from mtl import metrics
-from mtl.data.batches import BatchSource
+from mtl.data.batches import BatchSource, PackedBatch
 from mtl.data.store import TokenStore
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.precision import Precision, forward_context
@@ -56,6 +56,7 @@ class Evaluator:
         source = BatchSource({spec.name: store})
         outputs = np.zeros((chosen.size, spec.outputs), dtype=np.float32)
         batches = list(evaluation_batches(store.lengths()[chosen], self.tokens_per_batch))
+        found: list[tuple[IntArray, torch.Tensor]] = []
         training = model.training
         model.eval()
         try:
@@ -64,10 +65,13 @@ class Evaluator:
                     self.check()
                     if first + self.ranks.rank < len(batches):
                         places = batches[first + self.ranks.rank]
-                        batch = source.evaluation_batch(spec.name, chosen[places]).to(self.device)
+                        batch = source.evaluation_batch(spec.name, chosen[places])
                         with forward_context(self.precision, self.device):
-                            logits = model(batch)[spec.name]
-                        outputs[places] = logits.float().cpu().numpy()
+                            logits = model(self._on_device(batch))[spec.name]
+                        found.append((places, logits.float()))
+            # Only now: read at once, each would make the host wait, and the device for the next batch after it.
+            for places, values in found:
+                outputs[places] = values.cpu().numpy()
         finally:
             model.train(training)
         # Exact: all ranks but one hold zeros at each place.
@@ -75,6 +79,9 @@ class Evaluator:
         predictions = outputs[:, 0] if spec.kind == "regression" else outputs.argmax(axis=1).astype(np.int64)
         labels = np.asarray(store.labels[chosen]) if store.labelled else None
         return SplitPredictions(chosen, outputs, predictions, labels)
+
+    def _on_device(self, batch: PackedBatch) -> PackedBatch:
+        return (batch.pin() if self.device.type == "cuda" else batch).to(self.device)
 
 
 def score_predictions(spec: TaskSpec, predicted: SplitPredictions) -> metrics.Scores:

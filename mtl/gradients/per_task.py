@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from mtl.runtime.device import to_device
+
 
 def encoder_gradients(loss: Tensor, encoder: Sequence[nn.Parameter], head: nn.Module, *, keep_graph: bool) -> Tensor:
     """The gradient (P,) of one task's ``loss`` in the encoder; the head's own gradients are added to its ``.grad``."""
@@ -32,6 +34,6 @@ def gramian(gradients: Sequence[Tensor | None], device: torch.device) -> Tensor:
     products = torch.full((len(gradients), len(gradients)), float("nan"), device=device)
     present = [number for number, gradient in enumerate(gradients) if gradient is not None]
     stacked = torch.stack([gradient.float() for gradient in gradients if gradient is not None])
-    index = torch.tensor(present, device=device)
+    index = to_device(torch.tensor(present), device)
     products[index[:, None], index[None, :]] = stacked @ stacked.T
     return products

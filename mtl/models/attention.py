@@ -4,42 +4,28 @@ Sequences of similar length are gathered into dense blocks, so that little work 
 sequences is needed. Letters: S sequences, L length of a block, T tokens, H heads, Dh width of a head.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
+from mtl.data.blocks import Block
 from mtl.models.dropout import DropoutContext, current_dropout, drop_attention
-from mtl.sampling.samplers import IntArray
 
 PACKED = "mtl_packed"
 PADDED = "mtl_padded"
-_LENGTH_STEP = 16
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some sequences of similar length as one dense block.
-
-    ``index`` (S, L) into the packed tokens; places past a sequence's end repeat its first token and are not ``valid``
-    (S, L); ``valid`` is None where there are none.
-    """
-
-    index: Tensor
-    valid: Tensor | None
 
 
 @dataclass
 class AttentionContext:
     """The blocks of the running forward pass, packed or one padded block, and how often attention was called."""
 
-    blocks: list[Block]
+    blocks: Sequence[Block]
     inverse: Tensor | None = None
     """(T,) place of every packed token among the places of all blocks in turn; None when padded."""
     calls: int = 0
@@ -57,30 +43,6 @@ def attention_context(context: AttentionContext) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
-
-
-def packed_blocks(lengths: IntArray, device: torch.device) -> tuple[list[Block], Tensor]:
-    """Blocks for sequences of ``lengths`` (S,) in packed order, and the inverse (T,): block places back to tokens.
-
-    Lengths within the same 16 share a block; a block's shape depends on its own sequences alone.
-    """
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    classes = (lengths + _LENGTH_STEP - 1) // _LENGTH_STEP
-    blocks, begin = [], 0
-    inverse = np.empty(int(offsets[-1]), dtype=np.int64)
-    for length_class in np.unique(classes):
-        chosen = np.flatnonzero(classes == length_class)
-        places = np.arange(lengths[chosen].max())[None, :]
-        valid = places < lengths[chosen][:, None]
-        index = offsets[chosen][:, None] + np.where(valid, places, 0)
-        inverse[index[valid]] = begin + np.flatnonzero(valid)
-        begin += valid.size
-        blocks.append(Block(_to(index, device), None if valid.all() else _to(valid, device)))
-    return blocks, _to(inverse, device)
-
-
-def _to(array: Any, device: torch.device) -> Tensor:
-    return torch.from_numpy(array).to(device, non_blocking=True)
 
 
 def _packed_attention(

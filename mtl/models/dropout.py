@@ -69,8 +69,8 @@ def current_dropout() -> DropoutContext | None:
 def packed_token_keys(batch: PackedBatch, key: DropoutKey) -> Tensor:
     """int32 keys (T,) of the batch's tokens: hashes of seed, step, slot, sequence within the example and position."""
     layout, device = batch.layout, batch.token_ids.device
-    lengths = torch.from_numpy(layout.sequence_lengths).to(device, non_blocking=True)
-    per_example = torch.from_numpy(layout.sequences_per_example).to(device, non_blocking=True)
+    # Differences on the device, not copies of the layout: a GPU may wait for each copy.
+    lengths, per_example = batch.sequence_offsets.diff(), batch.example_offsets.diff()
     sequences = int(layout.sequence_lengths.size)
     first = torch.repeat_interleave(batch.example_offsets[:-1], per_example, output_size=sequences)
     slots = torch.repeat_interleave(batch.slots, per_example, output_size=sequences)

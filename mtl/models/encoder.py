@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from mtl.data.batches import PackedBatch
-from mtl.models.attention import AttentionContext, Block, attention_context, packed_blocks
+from mtl.data.blocks import Block
+from mtl.models.attention import AttentionContext, attention_context
 from mtl.models.dropout import DropoutContext, DropoutKey, dropout_context, packed_dropout
 
 
@@ -57,14 +58,16 @@ class PackedEncoder(Encoder):
     """Runs all sequences as one row of T tokens, attention kept within each sequence; no padding anywhere."""
 
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
-        blocks, inverse = packed_blocks(batch.layout.sequence_lengths, batch.token_ids.device)
         drops = None if key is None else packed_dropout(batch, key)
         inputs = {name: tensor[None] for name, tensor in self._inputs(batch).items()}
-        return self._run(inputs, AttentionContext(blocks, inverse), drops)[0]
+        return self._run(inputs, AttentionContext(batch.blocks.blocks, batch.blocks.inverse), drops)[0]
 
 
 class PaddedEncoder(Encoder):
-    """Unpacks, runs the model on (S, L) with a mask, and packs again: for any model, and the reference in tests."""
+    """Unpacks, runs the model on (S, L) with a mask, and packs again: for any model, and the reference in tests.
+
+    Its mask is made here and read as one, so a GPU waits several times in each pass; the other ways never do.
+    """
 
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
         lengths, device = batch.layout.sequence_lengths, batch.token_ids.device

@@ -108,11 +108,8 @@ def first_tokens(hidden_TD: Tensor, batch: PackedBatch, task: str) -> Tensor:
 
 def mean_tokens(hidden_TD: Tensor, batch: PackedBatch, task: str) -> Tensor:
     """Mean hidden state over each of the task's sequences (S_t, D), summed in fp32."""
-    chosen = sequence_slice(batch, task)
-    lengths_host = batch.layout.sequence_lengths[chosen]
-    lengths = torch.from_numpy(lengths_host).to(hidden_TD.device, non_blocking=True)
+    lengths = batch.sequence_offsets.diff()[sequence_slice(batch, task)]
     tokens = hidden_TD[token_slice(batch, task)].float()
-    sequences = torch.arange(lengths_host.size, device=tokens.device)
-    owner = torch.repeat_interleave(sequences, lengths, output_size=len(tokens))
-    sums = tokens.new_zeros(lengths_host.size, tokens.shape[1]).index_add(0, owner, tokens)
+    # Not by index_add, which on a GPU adds in no fixed order. Unsafe: the lengths are not read back to be checked.
+    sums = torch.segment_reduce(tokens, "sum", lengths=lengths, axis=0, unsafe=True)
     return (sums / lengths[:, None]).to(hidden_TD.dtype)

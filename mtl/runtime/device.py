@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from pydantic import JsonValue
+from torch import Tensor
 
 from mtl.errors import ConfigError
 from mtl.runtime.torchrun import launched_ranks, local_rank
@@ -45,6 +46,16 @@ def choose_device(requested: str) -> torch.device:
         if launched_ranks() > 1:
             torch.cuda.set_device(int(index))
     return torch.device(requested)
+
+
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on ``device``, without waiting for what the device has to do.
+
+    From the host it goes through page-locked memory: a GPU may make the host wait for any other copy.
+    """
+    if tensor.device.type == "cpu" and device.type == "cuda" and not tensor.is_pinned():
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def _require_gpu(requested: str, index: int) -> None:

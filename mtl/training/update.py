@@ -17,6 +17,7 @@ from mtl.data.batches import PackedBatch
 from mtl.gradients.per_task import encoder_gradients, gramian
 from mtl.models.dropout import DropoutKey
 from mtl.models.multitask import MultitaskModel
+from mtl.runtime.device import to_device
 from mtl.runtime.precision import Precision, forward_context
 from mtl.training.memory import MemoryWatch
 from mtl.training.optimizer import Optimizer
@@ -45,6 +46,7 @@ class Updater:
     """Runs prepared updates on a model, on one rank or several: the step is the same on all of them.
 
     Where any rank runs out of memory, all take the update again in smaller micro-batches, and later updates with it.
+    Alone on a GPU the host never waits for the device within an update, unless the encoder is padded or memory ran out.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class Updater:
         batches, losses, weights, examples = gradients
         self._learn_weights(update, weights, losses)
         norm = self.optimizer.clip()
-        present = torch.from_numpy(update.counts > 0).to(self._device, non_blocking=True)
+        present = self._to_device(update.counts) > 0
         bad = ~torch.isfinite(torch.where(present, losses, 0.0).sum() + norm)
         self._not_finite = torch.maximum(self._not_finite, bad.float())
         self.optimizer.step(update.step, self._not_finite)
@@ -177,7 +179,7 @@ class Updater:
         return torch.where(counts > 0, sums / counts.clamp(min=1.0), float("nan"))
 
     def _weights(self, update: PreparedUpdate, losses: Tensor | None, gradients: Tensor | None) -> Tensor:
-        return self.weighting.weights(update.step, update.counts > 0, losses, gradients).to(self._device)
+        return to_device(self.weighting.weights(update.step, update.counts > 0, losses, gradients), self._device)
 
     def _coefficients(self, update: PreparedUpdate, weights: Tensor) -> Tensor:
         """What each task's L_t is multiplied by in the update's loss (K,)."""
@@ -193,7 +195,7 @@ class Updater:
         if not weights.requires_grad:
             return
         # The NaN of an absent task has to go before the product: its derivative would be zero times NaN.
-        present = torch.from_numpy(update.counts > 0).to(self._device)
+        present = self._to_device(update.counts) > 0
         loss = (self._coefficients(update, weights) * torch.where(present, losses, 0.0)).sum()
         regulariser = self.weighting.regulariser()
         (loss if regulariser is None else loss + regulariser).backward()  # type: ignore[no-untyped-call]
@@ -210,4 +212,4 @@ class Updater:
         return [task for task, number in self._index.items() if update.counts[number]]
 
     def _to_device(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array.astype(np.float32)).to(self._device, non_blocking=True)
+        return to_device(torch.from_numpy(array.astype(np.float32)), self._device)

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from mtl.data.blocks import sequence_blocks
 from mtl.models import ops
-from mtl.models.attention import packed_blocks
 from mtl.models.dropout import DropoutContext, KeepMask, drop, drop_attention, keep_attention, keep_features, masked
 from mtl.models.native.attention import attend, attend_from_first, grouping
 from mtl.models.native.residual import residual_norm
@@ -65,9 +65,13 @@ def test_a_rounded_linear_layer_equals_the_plain_one_on_rounded_weights(dtype: t
     )
 
 
+@pytest.mark.parametrize("widened", [False, True], ids=["as on a CPU", "as on a GPU"])
 @pytest.mark.parametrize("dropped", [True, False])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
-def test_residual_norm_equals_dropout_addition_and_norm(dtype: torch.dtype, tolerance: float, dropped: bool) -> None:
+def test_residual_norm_equals_dropout_addition_and_norm(
+    dtype: torch.dtype, tolerance: float, dropped: bool, widened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mtl.models.native.residual._widens", lambda device: widened)
     inputs, residual = values(9, WIDTH, dtype=dtype), values(9, WIDTH, seed=1, dtype=dtype)
     norm = nn.LayerNorm(WIDTH, eps=1e-12)
     norm.weight.data, norm.bias.data = torch.rand(WIDTH) + 0.5, torch.rand(WIDTH)
@@ -103,9 +107,8 @@ def test_grouped_attention_equals_attention_of_each_sequence(dtype: torch.dtype,
     keys = torch.arange(TOKENS, dtype=torch.int32) * 7919
     drops = DropoutContext(keys[None], 0) if rate else None
     starts = torch.from_numpy(np.concatenate([[0], np.cumsum(LENGTHS)[:-1]]))
-    blocks, inverse = packed_blocks(LENGTHS, CPU)
-    groups = grouping(blocks, inverse, starts, dtype)
-    assert len(blocks) > 1
+    groups = grouping(sequence_blocks(LENGTHS), starts, dtype)
+    assert len(groups.blocks) > 1
     assert groups.valid is not None
     reference_keys = keys if rate else None
     assert_same(

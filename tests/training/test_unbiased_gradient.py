@@ -38,7 +38,7 @@ class BagOfWords(Encoder):
         draws = torch.Generator().manual_seed(3)
         self.model.weight.data.copy_(torch.randn(VOCABULARY, WIDTH, generator=draws))
 
-    def forward(self, batch: PackedBatch, key: DropoutKey | None = None) -> Tensor:
+    def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
         return torch.tanh(self.model(batch.token_ids))
 
 

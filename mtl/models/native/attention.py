@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mtl.models.attention import Block
+from mtl.data.blocks import Block, Blocks
 from mtl.models.dropout import DropoutContext, KeepMask, keep_attention, masked
 
 
@@ -23,7 +23,7 @@ class Grouping:
     ``unsorted`` (S,) puts such rows back into the batch's order.
     """
 
-    blocks: list[Block]
+    blocks: tuple[Block, ...]
     places: Tensor
     inverse: Tensor
     valid: Tensor | None
@@ -31,15 +31,17 @@ class Grouping:
     unsorted: Tensor
 
 
-def grouping(blocks: list[Block], inverse: Tensor, sequence_starts: Tensor, dtype: torch.dtype) -> Grouping:
-    """The grouping of ``packed_blocks``' result."""
+def grouping(batch_blocks: Blocks, sequence_starts: Tensor, dtype: torch.dtype) -> Grouping:
+    """The grouping of a batch's blocks; ``dtype`` is that of ``valid``."""
+    blocks = batch_blocks.blocks
     places = torch.cat([block.index.view(-1) for block in blocks])
     valid = None
     if any(block.valid is not None for block in blocks):
         parts = [torch.ones_like(b.index, dtype=dtype) if b.valid is None else b.valid.to(dtype) for b in blocks]
         valid = torch.cat([part.view(-1) for part in parts])[:, None]
     firsts = torch.cat([block.index[:, 0] for block in blocks])
-    return Grouping(blocks, places, inverse, valid, firsts, torch.searchsorted(sequence_starts, firsts).argsort())
+    unsorted = torch.searchsorted(sequence_starts, firsts).argsort()
+    return Grouping(blocks, places, batch_blocks.inverse, valid, firsts, unsorted)
 
 
 def attend(

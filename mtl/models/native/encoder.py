@@ -11,7 +11,6 @@ from torch import Tensor
 
 from mtl.data.batches import PackedBatch
 from mtl.models import ops
-from mtl.models.attention import packed_blocks
 from mtl.models.dropout import (
     DropoutContext,
     DropoutKey,
@@ -41,9 +40,8 @@ class NativeEncoder(Encoder):
         device = batch.token_ids.device
         dtype = torch.bfloat16 if torch.is_autocast_enabled(device.type) else torch.float32
         drops = None if key is None or not self.training else packed_dropout(batch, key)
-        blocks, inverse = packed_blocks(batch.layout.sequence_lengths, device)
         with torch.autocast(device.type, enabled=False):
-            groups = grouping(blocks, inverse, batch.sequence_offsets[:-1], dtype)
+            groups = grouping(batch.blocks, batch.sequence_offsets[:-1], dtype)
             hidden = self._embed(batch, drops).to(dtype)
             if self._parts.projection is not None:
                 hidden = ops.linear(hidden, self._parts.projection.weight, self._parts.projection.bias)
