@@ -29,6 +29,7 @@ from mtl.weighting.constant import ConstantWeights
 from mtl.weighting.protocol import Weighting
 
 VOCABULARY, WIDTH = 50, 16
+_CPU = torch.device("cpu")
 PAIRS, THREE, SCORES = TASKS = ("toy/pairs", "toy/three.ways", "toy/scores")
 OUTPUTS = {PAIRS: 2, THREE: 3, SCORES: 1}
 SIZES = {PAIRS: 40, THREE: 90, SCORES: 15}
@@ -148,22 +149,24 @@ def toy_training(
     rows: int = 12,
     groups: int | None = None,
     micro_batches: int = 1,
+    micro_batch_tokens: int = 16384,
     precision: Literal["fp32", "bf16"] = "fp32",
     optimizer: Mapping[str, Any] | None = None,
     ranks: Ranks = ALONE,
+    device: torch.device = _CPU,
 ) -> Toy:
     """A training of ``total`` updates of ``rows`` rows, by default of all three tasks mixed and equally likely."""
-    made = toy_model(tasks, dropout) if model is None else model
+    made = (toy_model(tasks, dropout) if model is None else model).to(device)
     stores = {task: toy_store(task) for task in tasks}
     streams = [TaskStream(task, 1, np.arange(store.rows), store.lengths()) for task, store in stores.items()]
     chosen = FixedSampler(np.ones(len(tasks))) if sampler is None else sampler
     weights = ConstantWeights([1.0] * len(tasks)) if weighting is None else weighting
     settings = OptimizerSettings.model_validate({"learning_rate": 1e-3, **(optimizer or {})})
     steps = Optimizer(made, settings, {task: SequenceHeadSettings() for task in tasks}, total, weights.parameters())
-    preparation = Preparation(BatchSource(stores), "rows", micro_batches, 16384, pin=False, ranks=ranks)
-    updater = Updater(
-        made, steps, weights, preparation, combine=combine, precision=precision, device=torch.device("cpu"), seed=1
+    preparation = Preparation(
+        BatchSource(stores), "rows", micro_batches, micro_batch_tokens, pin=device.type == "cuda", ranks=ranks
     )
+    updater = Updater(made, steps, weights, preparation, combine=combine, precision=precision, device=device, seed=1)
     return Toy(
         made,
         steps,
