@@ -5,8 +5,10 @@ import re
 import pytest
 from package_sources import REPOSITORY
 
-FOLDERS = ("mtl", "tests", "configs", "experiments", "results", ".ci")
-TEXT_SUFFIXES = {"", ".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".txt", ".json", ".jsonl", ".csv", ".tex", ".html"}
+FOLDERS = ("mtl", "tests", "configs", "experiments", "results", "scripts", ".ci")
+TEXT_SUFFIXES = {
+    "", ".py", ".sh", ".md", ".yaml", ".yml", ".toml", ".cfg", ".txt", ".json", ".jsonl", ".csv", ".tex", ".html"
+}  # fmt: skip
 # Written in pieces, so that this file does not find itself.
 MACHINE_PATH = re.compile(r"(?<![\w.~/$}>-])/(?:work|root|home/\w+|Users/\w+)" + r"/")
 UNFINISHED = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME"]) + r")\b")

@@ -5,7 +5,7 @@ import re
 import pytest
 from package_sources import REPOSITORY
 
-ROOTS = ("mtl", "tests", "configs", "experiments", "results", ".ci")
+ROOTS = ("mtl", "tests", "configs", "experiments", "results", "scripts", ".ci")
 
 
 @pytest.fixture(scope="module")
