@@ -6,6 +6,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from mtl.tasks import registry
+
 # Set before any test imports a library that reads them once, at import.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
@@ -24,6 +26,12 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tests never read or fill the cache in the user's home."""
     os.environ["MTL_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks that a test registers are gone after it."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
 
 
 @pytest.fixture(scope="session")
