@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mtl.errors import ConfigError
 from mtl.random_streams import generator
+from mtl.studies.statistics.confusion import of_confusion
 from mtl.tasks.spec import MetricName, TaskSpec
 
 PERMUTATIONS = 10_000
@@ -126,26 +127,8 @@ def _of_counts(spec: TaskSpec, pair: Pair, permutations: int, random: np.random.
         first[:, label, other] += swapped
         second[:, label, other] += number - swapped
         second[:, label, one] += swapped
-    differences = [_of_confusion(name, spec, first) - _of_confusion(name, spec, second) for name in spec.primary]
+    differences = [of_confusion(name, spec, first) - of_confusion(name, spec, second) for name in spec.primary]
     return _mean(differences)
-
-
-def _of_confusion(name: MetricName, spec: TaskSpec, counts_PCC: Numbers) -> Scores:
-    """A metric of each confusion matrix (P, labels, predictions), degenerate cases as in :mod:`mtl.metrics`."""
-    right = np.trace(counts_PCC, axis1=1, axis2=2).astype(np.float64)
-    actual, predicted = counts_PCC.sum(axis=2).astype(np.float64), counts_PCC.sum(axis=1).astype(np.float64)
-    rows = actual.sum(axis=1)
-    if name == "accuracy":
-        return np.asarray(right / rows)
-    if name == "f1" and spec.positive_label is not None:
-        positive = spec.labels.index(spec.positive_label)
-        both = actual[:, positive] + predicted[:, positive]
-        return np.asarray(2 * counts_PCC[:, positive, positive] / np.maximum(both, 1))
-    if name in ("matthews", "r3"):
-        spread = (rows**2 - (predicted**2).sum(axis=1)) * (rows**2 - (actual**2).sum(axis=1))
-        covariance = right * rows - (predicted * actual).sum(axis=1)
-        return np.where(spread > 0, covariance / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
-    raise ConfigError(f"{spec.name}: there is no paired test for metric {name!r}; leave the task out with --task")
 
 
 def _of_scores(spec: TaskSpec, pair: Pair, permutations: int, random: np.random.Generator) -> Scores:
