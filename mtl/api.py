@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mtl.config.load import load_config
 from mtl.config.run import RunConfig, Stage
+from mtl.errors import ConfigError
 from mtl.records import ResultRecord, SplitRecord
 from mtl.tasks.registry import register_task
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mtl.stages.plan import RunPlan
     from mtl.stages.prepare import Prepared
     from mtl.stages.submit_run import Submission
+    from mtl.studies.comparable import Kind
     from mtl.studies.compare import Comparison
     from mtl.tasks.spec import TaskSpec
     from mtl.weighting.protocol import Weighting
@@ -151,16 +153,33 @@ def task_catalogue(names: Sequence[str], data_root: Path | None) -> "list[TaskEn
     return task_entries(names, data_root)
 
 
-def table(paths: Paths, *, layout: Literal["text", "md", "csv"] = "text") -> str:
-    """The scores of runs, one block for each arm, the runs that differ in their seed only taken together.
+def table(
+    paths: Paths,
+    *,
+    layout: Literal["text", "md", "tex", "csv"] = "text",
+    baseline: str | None = None,
+    primary: tuple[str, str] | None = None,
+    allow_different: "Sequence[Kind]" = (),
+) -> str:
+    """The scores of runs, those that differ in their seed only taken together; a path may hold runs at any depth.
 
-    A path is a run's directory, its ``result.json``, or a directory that holds runs at any depth.
+    Without ``baseline`` a block for each arm; with it all arms side by side and tested against that one. ``primary``
+    (arm, score) is the one comparison that was named before; ``allow_different`` what the arms may differ in.
     """
-    from mtl.studies.find import find_results
+    from mtl.studies.find import find_runs
     from mtl.studies.layout import lay_out
+    from mtl.studies.scored_arms import scored_arms
+    from mtl.studies.study_layout import lay_out_study
+    from mtl.studies.study_table import Primary, study_table
     from mtl.studies.table import arm_tables
 
-    return lay_out(arm_tables(find_results(_listed(paths))), layout)
+    found = find_runs(_listed(paths))
+    if baseline is None:
+        if primary is not None or allow_different:
+            raise ConfigError("a primary comparison and allowed differences need a baseline; name an arm")
+        return lay_out(arm_tables([run.result for run in found]), layout)
+    named = None if primary is None else Primary(*primary)
+    return lay_out_study(study_table(scored_arms(found), baseline, primary=named, allowed=allow_different), layout)
 
 
 def results(paths: Paths) -> "pandas.DataFrame":

@@ -1,21 +1,36 @@
 """The results of runs, found by path."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mtl.errors import ConfigError, DataError
 from mtl.records import ResultRecord, read_result
+from mtl.rundir import RunDirectory
 
 _RESULT = "result.json"
 
 
+@dataclass(frozen=True)
+class FoundRun:
+    """A result, and the directory it lies in: its run's, or that of a copy of the result alone."""
+
+    directory: RunDirectory
+    result: ResultRecord
+
+
 def find_results(paths: Sequence[Path]) -> list[ResultRecord]:
-    """The results at ``paths``: each a run's directory, a result file, or a directory that holds runs at any depth.
+    """The results at ``paths``; errors as of :func:`find_runs`."""
+    return [run.result for run in find_runs(paths)]
+
+
+def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
+    """The runs at ``paths``: each a run's directory, a result file, or a directory that holds runs at any depth.
 
     Raises DataError where there is none, and ConfigError where the same run is found twice: it would count as two.
     """
     found: dict[str, Path] = {}
-    results = []
+    runs = []
     for path in _files(paths):
         result = read_result(path)
         if result.run_hash in found:
@@ -24,8 +39,8 @@ def find_results(paths: Sequence[Path]) -> list[ResultRecord]:
                 "name one of them"
             )
         found[result.run_hash] = path
-        results.append(result)
-    return results
+        runs.append(FoundRun(RunDirectory(path.parent), result))
+    return runs
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:

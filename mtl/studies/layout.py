@@ -1,4 +1,4 @@
-"""Tables of scores as text for a terminal, Markdown, or CSV for a script."""
+"""Tables of scores as text for a terminal, Markdown, LaTeX, or CSV for a script."""
 
 import csv
 import io
@@ -7,10 +7,11 @@ from typing import Literal
 
 from mtl.records import StageName
 from mtl.studies.columns import aligned
+from mtl.studies.sheets import Sheet, Text, latex
 from mtl.studies.table import ArmTable, Cell, TableRow
 
-Layout = Literal["text", "md", "csv"]
-LAYOUTS: tuple[Layout, ...] = ("text", "md", "csv")
+Layout = Literal["text", "md", "tex", "csv"]
+LAYOUTS: tuple[Layout, ...] = ("text", "md", "tex", "csv")
 _TITLES: dict[StageName, str] = {"single": "single", "joint": "joint", "finetune": "joint + fine-tuned"}
 
 
@@ -18,6 +19,8 @@ def lay_out(tables: Sequence[ArmTable], layout: Layout) -> str:
     """All tables, each ending in a line break. Scores have one decimal, except in CSV, where they are unrounded."""
     if layout == "csv":
         return _csv(tables)
+    if layout == "tex":
+        return "\n".join(_latex(table) for table in tables)
     lay_out_one = _text if layout == "text" else _markdown
     return "\n".join("\n".join(lay_out_one(table)) + "\n" for table in tables)
 
@@ -33,6 +36,11 @@ def _markdown(table: ArmTable) -> list[str]:
     rows = [[_escaped(cell) for cell in _cells(row, table)] for row in table.rows]
     lines = [f"| {' | '.join(cells)} |" for cells in (header, marks, *rows)]
     return [f"Arm `{table.arm_hash[:12]}`", "", *lines, "", *(f"- {_escaped(note)}" for note in table.notes)]
+
+
+def _latex(table: ArmTable) -> str:
+    rows = tuple(tuple(map(Text, _cells(row, table))) for row in table.rows)
+    return latex([Sheet(f"Arm {table.arm_hash[:12]}", tuple(_header(table)), rows, words=2)], table.notes)
 
 
 def _header(table: ArmTable) -> list[str]:

@@ -61,7 +61,7 @@ def arm_tables(results: Sequence[ResultRecord]) -> list[ArmTable]:
 
 def _arm_table(runs: Sequence[ResultRecord]) -> ArmTable:
     stages = tuple(stage for stage in STAGES if any(stage in run.stages for run in runs))
-    tasks = _in_suite_order(runs)
+    tasks = in_suite_order(runs)
     rows: list[TableRow] = []
     for suite in dict.fromkeys(task.split("/")[0] for task in tasks):
         rows += [_task_row(task, stages, runs) for task in tasks if task.split("/")[0] == suite]
@@ -70,7 +70,7 @@ def _arm_table(runs: Sequence[ResultRecord]) -> ArmTable:
     return ArmTable(runs[0].arm_hash, seeds, stages, tuple(rows), notes_of(runs, stages))
 
 
-def _in_suite_order(runs: Sequence[ResultRecord]) -> list[str]:
+def in_suite_order(runs: Sequence[ResultRecord]) -> list[str]:
     """Every task of the runs: known ones in the order of their suites, others after them as they come."""
     present = dict.fromkeys(task for run in runs for stage in run.stages.values() for task in stage.tasks)
     known = names()
@@ -84,10 +84,10 @@ def _task_row(task: str, stages: Sequence[StageName], runs: Sequence[ResultRecor
     partial = any(
         other_rows(record.tasks[task]) for stage in stages for record in _records(stage, runs) if task in record.tasks
     )
-    return TableRow(task, _what_is_scored(task), tuple(_cell(scores(stage)) for stage in stages), partial)
+    return TableRow(task, what_is_scored(task), tuple(_cell(scores(stage)) for stage in stages), partial)
 
 
-def _what_is_scored(task: str) -> str:
+def what_is_scored(task: str) -> str:
     """The metrics, and the splits where there are several, that the primary score is the mean of."""
     if task not in names():
         return "primary"

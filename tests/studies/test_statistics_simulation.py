@@ -14,7 +14,7 @@ METRICS = ("accuracy", "matthews", "spearman")
 
 
 def within_simulation_error(found: int, chance: float, *, slack: float = 0.0) -> bool:
-    """Whether so many of ``STUDIES`` can come of a ``chance`` that is off by ``slack`` at most: exact binomial, 99.9%."""
+    """Whether so many of ``STUDIES`` can come of a ``chance`` off by ``slack`` at most: exact binomial, 99.9%."""
     low, high = max(0.0, chance - slack), min(1.0, chance + slack)
     return bool(stats.binom.ppf(0.0005, STUDIES, low) <= found <= stats.binom.ppf(0.9995, STUDIES, high))
 

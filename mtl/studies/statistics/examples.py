@@ -43,4 +43,4 @@ def example_variance(covariance: Numbers, runs_first: int, pairing: Pairing) -> 
             block = pairs & (arms[:, None] == one) & (arms[None, :] == other)
             weights[block] = 1.0 / block.sum()
     weights *= np.outer(signs, signs)
-    return np.maximum(0.0, np.einsum("...ij,ij->...", covariance, weights))
+    return np.asarray(np.maximum(0.0, np.einsum("...ij,ij->...", covariance, weights)))

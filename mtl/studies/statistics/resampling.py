@@ -83,7 +83,7 @@ def _confusions(predictions_RN: Numbers, labels_N: Numbers, weights_BN: Floats, 
     cells = labels_N * classes + predictions_RN
     one_hot = (cells[:, None, :] == np.arange(classes**2)[:, None]).astype(np.float64)
     counts = weights_BN @ one_hot.reshape(-1, len(labels_N)).T
-    return counts.reshape(len(weights_BN), len(predictions_RN), classes, classes)
+    return np.asarray(counts.reshape(len(weights_BN), len(predictions_RN), classes, classes))
 
 
 def _pearson(values_RN: Numbers, labels_N: Numbers, weights_BN: Floats) -> Floats:

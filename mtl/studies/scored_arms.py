@@ -1,0 +1,94 @@
+"""The arms that are compared: runs that differ in their seed only, in one of their stages."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mtl import tasks as task_registry
+from mtl.config.load import load_config
+from mtl.errors import ConfigError
+from mtl.records import StageName, StageRecord
+from mtl.studies.find import FoundRun
+
+_SEED_FOLDER = re.compile(r"seed-\d+")
+_HASH_LETTERS = 8
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One stage of the runs of one arm, in the order of their seeds; ``label`` is its arm's name alone."""
+
+    name: str
+    label: str
+    stage: StageName
+    runs: tuple[FoundRun, ...]
+
+    def record(self, run: FoundRun) -> StageRecord:
+        """What ``run`` scored in the arm's stage."""
+        return run.result.stages[self.stage]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Every task that some run scored."""
+        return tuple(dict.fromkeys(task for run in self.runs for task in self.record(run).tasks))
+
+    def scoring(self, task: str) -> tuple[FoundRun, ...]:
+        """The runs that scored ``task``."""
+        return tuple(run for run in self.runs if task in self.record(run).tasks)
+
+
+def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
+    """An arm for each stage of each set of runs that differ in their seed only, in the order in which they first come.
+
+    An arm is called after its folder where its runs lie in ``<arm>/seed-<number>``, else by its hash; by its stage
+    alone where all runs are of one arm, and with its stage where arms have several. Tasks that the runs' configs define
+    are known from here on.
+    """
+    for run in found:
+        if run.directory.config.is_file():
+            task_registry.expand(load_config(run.directory.config).tasks)
+    groups: dict[str, list[FoundRun]] = {}
+    for run in found:
+        groups.setdefault(run.result.arm_hash, []).append(run)
+    labels = _labels(groups)
+    stages = {arm: _stages(runs) for arm, runs in groups.items()}
+    one_stage = all(len(names) == 1 for names in stages.values())
+    arms = []
+    for key, runs in groups.items():
+        for stage in stages[key]:
+            name = stage if len(groups) == 1 else labels[key] if one_stage else f"{labels[key]}:{stage}"
+            having = sorted((run for run in runs if stage in run.result.stages), key=lambda run: run.result.seed)
+            arms.append(Arm(name, labels[key], stage, tuple(having)))
+    return tuple(arms)
+
+
+def find_arm(arms: Sequence[Arm], name: str) -> Arm:
+    """The arm that ``name`` means: its name, ``label:stage``, or its label where only one stage has that.
+
+    ConfigError that lists the arms where none or several are meant.
+    """
+    exact = [arm for arm in arms if name in (arm.name, f"{arm.label}:{arm.stage}")]
+    meant = exact or [arm for arm in arms if arm.label == name]
+    if len(meant) != 1:
+        fault = "there is no arm" if not meant else "several stages are of the arm"
+        raise ConfigError(f"{fault} {name!r}; there are {', '.join(arm.name for arm in arms)}")
+    return meant[0]
+
+
+def _stages(runs: Sequence[FoundRun]) -> list[StageName]:
+    order: tuple[StageName, ...] = ("single", "joint", "finetune")
+    return [stage for stage in order if any(stage in run.result.stages for run in runs)]
+
+
+def _labels(groups: dict[str, list[FoundRun]]) -> dict[str, str]:
+    """A name for each arm; two arms never share one."""
+    plain = {arm: _folder(runs) or arm[:12] for arm, runs in groups.items()}
+    taken = list(plain.values())
+    return {arm: name if taken.count(name) == 1 else f"{name} ({arm[:_HASH_LETTERS]})" for arm, name in plain.items()}
+
+
+def _folder(runs: Sequence[FoundRun]) -> str | None:
+    """The folder that holds the folders ``seed-<number>`` of all the runs, by name."""
+    paths = [run.directory.path.absolute() for run in runs]
+    names = {path.parent.name if _SEED_FOLDER.fullmatch(path.name) else None for path in paths}
+    return names.pop() if len(names) == 1 else None

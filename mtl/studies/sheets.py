@@ -1,0 +1,97 @@
+"""Sheets of cells as text for a terminal, Markdown, or LaTeX with booktabs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mtl.studies.columns import aligned
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+}
+
+
+@dataclass(frozen=True)
+class Text:
+    """What stands in a cell; ``bold`` where it is to stand out."""
+
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table: its title, a header, rows of as many cells, and the number of columns from the left that are words."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    words: int = 1
+
+
+def text(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
+    """For a terminal; what is bold has ``>`` before it."""
+    lines: list[str] = []
+    for sheet in sheets:
+        rows = [["> " + cell.text if cell.bold else cell.text for cell in row] for row in sheet.rows]
+        lines += [sheet.title, *aligned(sheet.header, rows, left=range(sheet.words)), ""]
+    return "\n".join([*lines, *notes]) + "\n"
+
+
+def markdown(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
+    """Pipe tables, and the notes as a list."""
+    lines: list[str] = []
+    for sheet in sheets:
+        marks = [":--" if place < sheet.words else "--:" for place in range(len(sheet.header))]
+        rows = [[_strong(cell) for cell in row] for row in sheet.rows]
+        cells = [[_escaped(title) for title in sheet.header], marks, *rows]
+        lines += [f"**{_escaped(sheet.title)}**", "", *(f"| {' | '.join(row)} |" for row in cells), ""]
+    return "\n".join([*lines, *(f"- {_escaped(note)}" for note in notes)]) + "\n"
+
+
+def latex(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
+    """A fragment for a document that loads booktabs: a table for each sheet, the notes under the last."""
+    lines = [r"% Needs \usepackage{booktabs}; \usepackage[T1]{fontenc} for all signs."]
+    for place, sheet in enumerate(sheets):
+        columns = "l" * sheet.words + "r" * (len(sheet.header) - sheet.words)
+        lines += [r"\begin{table}", r"\centering\small", rf"\caption{{{_tex(sheet.title)}}}"]
+        lines += [rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule"]
+        lines += [" & ".join(map(_tex, sheet.header)) + r" \\", r"\midrule"]
+        lines += [" & ".join(map(_tex_cell, row)) + r" \\" for row in sheet.rows]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        if place == len(sheets) - 1 and notes:
+            lines += [r"\begin{flushleft}\footnotesize", *(rf"{_tex(note)}\par" for note in notes), r"\end{flushleft}"]
+        lines += [r"\end{table}", ""]
+    return "\n".join(lines)
+
+
+def _strong(cell: Text) -> str:
+    return f"**{_escaped(cell.text)}**" if cell.bold else _escaped(cell.text)
+
+
+def _escaped(plain: str) -> str:
+    return plain.replace("|", "\\|").replace("*", "\\*")
+
+
+def _tex_cell(cell: Text) -> str:
+    # A bracket after a line's end would be taken for the argument of the line break.
+    shown = re.sub(r"^\[", "{[}", _tex(cell.text))
+    return rf"\textbf{{{shown}}}" if cell.bold else shown
+
+
+def _tex(plain: str) -> str:
+    shown = "".join(_TEX.get(character, character) for character in plain)
+    # A minus sign is not a hyphen; a word with a digit after its hyphen has one.
+    return re.sub(r"(?<![\w-])-(?=\d)", "$-$", shown)
