@@ -39,3 +39,19 @@ def test_a_run_that_is_not_complete_is_marked(run: Path, capsys: pytest.CaptureF
 def test_no_run_is_exit_code_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["table", str(tmp_path / "nothing")]) == 3
     assert "no result.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--primary", "joint=glue"], ["--allow-different", "data"]])
+def test_what_needs_a_baseline_says_so(flags: list[str], run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", str(run), *flags]) == 2
+    assert "need a baseline" in capsys.readouterr().err
+
+
+def test_a_primary_comparison_has_an_arm_and_a_score(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", str(run), "--baseline", "joint", "--primary", "joint"]) == 2
+    assert "such as joint=glue" in capsys.readouterr().err
+
+
+def test_a_baseline_that_is_not_there(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", str(run), "--baseline", "single"]) == 2
+    assert "there is no arm 'single'; there are joint" in capsys.readouterr().err
