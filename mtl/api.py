@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mtl.config.load import load_config
 from mtl.config.run import RunConfig, Stage
-from mtl.errors import ConfigError
 from mtl.records import ResultRecord, SplitRecord
+from mtl.studies.verbs import compare, plot, results, table
 from mtl.tasks.registry import register_task
 
 if TYPE_CHECKING:
-    import pandas
     from torch import nn
 
     from mtl.bench.other_reports import EvaluationReport, TokenisingReport
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from mtl.stages.plan import RunPlan
     from mtl.stages.prepare import Prepared
     from mtl.stages.submit_run import Submission
-    from mtl.studies.comparable import Kind
-    from mtl.studies.compare import Comparison
     from mtl.tasks.spec import TaskSpec
     from mtl.weighting.protocol import Weighting
 
@@ -45,6 +42,7 @@ __all__ = [
     "export",
     "load_config",
     "plan",
+    "plot",
     "predict",
     "prepare",
     "register_head",
@@ -57,8 +55,6 @@ __all__ = [
     "table",
     "task_catalogue",
 ]
-
-Paths = str | Path | Sequence[str | Path]
 
 
 def run(
@@ -153,67 +149,6 @@ def task_catalogue(names: Sequence[str], data_root: Path | None) -> "list[TaskEn
     return task_entries(names, data_root)
 
 
-def table(
-    paths: Paths,
-    *,
-    layout: Literal["text", "md", "tex", "csv"] = "text",
-    baseline: str | None = None,
-    primary: tuple[str, str] | None = None,
-    allow_different: "Sequence[Kind]" = (),
-) -> str:
-    """The scores of runs, those that differ in their seed only taken together; a path may hold runs at any depth.
-
-    Without ``baseline`` a block for each arm; with it all arms side by side and tested against that one. ``primary``
-    (arm, score) is the one comparison that was named before; ``allow_different`` what the arms may differ in.
-    """
-    from mtl.studies.find import find_runs
-    from mtl.studies.layout import lay_out
-    from mtl.studies.scored_arms import scored_arms
-    from mtl.studies.study_layout import lay_out_study
-    from mtl.studies.study_table import Primary, study_table
-    from mtl.studies.table import arm_tables
-
-    found = find_runs(_listed(paths))
-    if baseline is None:
-        if primary is not None or allow_different:
-            raise ConfigError("a primary comparison and allowed differences need a baseline; name an arm")
-        return lay_out(arm_tables([run.result for run in found]), layout)
-    named = None if primary is None else Primary(*primary)
-    return lay_out_study(study_table(scored_arms(found), baseline, primary=named, allowed=allow_different), layout)
-
-
-def results(paths: Paths) -> "pandas.DataFrame":
-    """Every score of the runs, one row for each arm, stage, task, split, metric and seed; paths as in ``table``."""
-    import pandas
-
-    from mtl.studies.find import find_results
-    from mtl.studies.score_rows import COLUMNS, score_rows
-
-    return pandas.DataFrame(score_rows(find_results(_listed(paths))), columns=list(COLUMNS))
-
-
-def compare(
-    first: str | Path,
-    second: str | Path,
-    *,
-    stage: Stage | None = None,
-    second_stage: Stage | None = None,
-    tasks: Sequence[str] = (),
-    split: str | None = None,
-    flips: int = 5,
-) -> "Comparison":
-    """Two runs task by task: configs, scores, a paired test, and at most ``flips`` examples of each kind that flipped.
-
-    ``stage`` is by default the joint one, else another that both have; ``second_stage`` is of the second run, where it
-    is to be another, so that two stages of one run can be compared as well.
-    """
-    from mtl.studies.compare import compare_runs
-
-    return compare_runs(
-        Path(first), Path(second), stage=stage, second_stage=second_stage, tasks=tasks, split=split, flips=flips
-    )
-
-
 def prepare(config: RunConfig) -> "Prepared":
     """Fetch and tokenise all that a run of ``config`` needs, so that the run itself can do without a network."""
     from mtl.stages.prepare import prepare as prepare_run
@@ -298,7 +233,3 @@ def register_weighting(
 
     register_settings(name, settings)
     register_factory(name, factory)
-
-
-def _listed(paths: Paths) -> list[Path]:
-    return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]

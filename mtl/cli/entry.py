@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mtl.cli import bench, compare, doctor, evaluate, export, plan, predict, prepare, run, submit, table, tasks
+from mtl.cli import bench, compare, doctor, evaluate, export, plan, plot, predict, prepare, run, submit, table, tasks
 from mtl.cli.arguments import Verb
 from mtl.cli.messages import messages_on_stderr, printable, rank_mark
 from mtl.errors import ConfigError, MtlError
@@ -19,6 +19,7 @@ VERBS: tuple[Verb, ...] = (
     export.VERB,
     table.VERB,
     compare.VERB,
+    plot.VERB,
     tasks.VERB,
     doctor.VERB,
     prepare.VERB,

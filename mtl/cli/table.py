@@ -13,8 +13,17 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=LAYOUTS, default="text", help="text (default), md: Markdown, tex: LaTeX, csv"
     )
+    declare_comparison(parser, baseline_required=False)
+    declare_plugins(parser)
+
+
+def declare_comparison(parser: argparse.ArgumentParser, *, baseline_required: bool) -> None:
+    """The arguments that say what is compared with what."""
     parser.add_argument(
-        "--baseline", metavar="ARM", help="test all other arms against this one: an arm, a stage, or ARM:STAGE"
+        "--baseline",
+        required=baseline_required,
+        metavar="ARM",
+        help="test all other arms against this one: an arm, a stage, or ARM:STAGE",
     )
     parser.add_argument(
         "--primary",
@@ -28,7 +37,6 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         choices=("data", "selection"),
         help="compare arms although they differ in this; may be repeated, and is said under the table",
     )
-    declare_plugins(parser)
 
 
 def _act(arguments: argparse.Namespace) -> int:
@@ -37,14 +45,17 @@ def _act(arguments: argparse.Namespace) -> int:
         arguments.runs,
         layout=arguments.format,
         baseline=arguments.baseline,
-        primary=None if arguments.primary is None else _named(arguments.primary),
+        primary=named_primary(arguments.primary),
         allow_different=arguments.allow_different,
     )
     print(shown, end="")
     return 0
 
 
-def _named(text: str) -> tuple[str, str]:
+def named_primary(text: str | None) -> tuple[str, str] | None:
+    """The arm and the score that ``--primary`` names, if it was given."""
+    if text is None:
+        return None
     arm, equals, score = text.rpartition("=")
     if not (arm and equals and score):
         raise ConfigError(f"--primary is an arm and what it is compared by, such as joint=glue; not {text!r}")

@@ -1,0 +1,121 @@
+"""Differences to the baseline, task by task, each with its interval: the forest plot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mtl.errors import ConfigError
+from mtl.studies.pictures.save import BAND, GREY, style
+from mtl.studies.study_table import StudyTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class ForestPoint:
+    """One arm against the baseline by one score, in points; ``low`` to ``high`` is the uncorrected 95% interval.
+
+    ``train_rows`` is None for a suite. ``number`` is the arm's place among all, which gives it the same colour in all
+    pictures. ``detectable`` is at the level of Holm's first step, ``distinguishable`` after Holm's correction.
+    """
+
+    row: str
+    train_rows: int | None
+    arm: str
+    number: int
+    baseline: str
+    difference: float
+    low: float
+    high: float
+    detectable: float
+    distinguishable: bool
+
+
+def forest_points(table: StudyTable) -> list[ForestPoint]:
+    """The tested comparisons of ``table``, tasks by training size from the smallest on, suites last.
+
+    ConfigError where there is none.
+    """
+    sizes = {
+        name: record.train_rows or 0
+        for arm in table.arms
+        for run in arm.runs
+        for name, record in arm.record(run).tasks.items()
+    }
+    numbers = {arm.name: number for number, arm in enumerate(table.arms)}
+    points = [
+        ForestPoint(
+            row=each.row.name if each.row.members is None else f"{each.row.name} (mean of {len(each.row.members)})",
+            train_rows=sizes.get(each.row.name) if each.row.members is None else None,
+            arm=each.arm,
+            number=numbers[each.arm],
+            baseline=each.baseline,
+            difference=each.difference,
+            low=each.estimate.low,
+            high=each.estimate.high,
+            detectable=each.detectable,
+            distinguishable=each.distinguishable,
+        )
+        for each in table.comparisons
+        if each.estimate is not None and each.detectable is not None
+    ]
+    if not points:
+        reasons = ", ".join(dict.fromkeys(each.untested or "" for each in table.comparisons))
+        raise ConfigError(f"nothing could be tested, so there is no forest to draw: {reasons}")
+    return sorted(points, key=lambda point: (point.train_rows is None, point.train_rows or 0))
+
+
+def draw_forest(figure: "Figure", points: Sequence[ForestPoint], width: float) -> None:
+    """A row for each score, a colour and a marker for each arm, filled where it is distinguishable."""
+    rows = list(dict.fromkeys(point.row for point in points))
+    arms = sorted({(point.number, point.arm) for point in points})
+    step = 0.8 / len(arms)
+    figure.set_size_inches(width, 1.2 + len(rows) * max(0.26, 0.15 * len(arms)))
+    axes = figure.add_subplot()
+    # Else the widest band would end at the frame.
+    axes.use_sticky_edges = False
+    axes.axvline(0, color=GREY, linewidth=0.8, zorder=1)
+    for point in points:
+        place = arms.index((point.number, point.arm))
+        _draw_point(axes, point, rows.index(point.row) + (place - (len(arms) - 1) / 2) * step, step)
+    axes.set_yticks(range(len(rows)), [_label(points, row) for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"difference to {points[0].baseline}, points\n(95% intervals, uncorrected)")
+    _explain(figure, arms, columns=2 if width < 5 else 4)
+
+
+def _draw_point(axes: "Axes", point: ForestPoint, height: float, step: float) -> None:
+    colour, marker = style(point.number)
+    axes.barh(height, 2 * point.detectable, left=-point.detectable, height=0.9 * step, color=BAND, zorder=0)
+    axes.plot([point.low, point.high], [height, height], color=colour, zorder=2)
+    axes.plot(
+        point.difference,
+        height,
+        marker=marker,
+        markersize=4.5,
+        color=colour,
+        markerfacecolor=colour if point.distinguishable else "white",
+        zorder=3,
+    )
+
+
+def _label(points: Sequence[ForestPoint], row: str) -> str:
+    rows = next(point.train_rows for point in points if point.row == row)
+    return row if not rows else f"{row}\nn = {rows:,}"
+
+
+def _explain(figure: "Figure", arms: Sequence[tuple[int, str]], columns: int) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Line2D | Patch] = []
+    for number, arm in arms:
+        colour, marker = style(number)
+        handles.append(Line2D([], [], color=colour, marker=marker, markersize=4.5, label=arm))
+    hollow = Line2D([], [], color=GREY, marker="o", markersize=4.5, markerfacecolor="white", linestyle="none")
+    hollow.set_label("not distinguishable (Holm)")
+    handles += [hollow, Patch(color=BAND, label="under what 80% of studies find")]
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False, handletextpad=0.5)

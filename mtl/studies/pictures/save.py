@@ -1,0 +1,94 @@
+"""A picture as files: SVG, PDF and PNG in the widths of a column and of a page, and its numbers as CSV.
+
+Equal numbers give equal files with the same version of matplotlib: no date is written, and names inside are fixed.
+"""
+
+import csv
+import importlib.util
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtl.atomic import write_bytes_atomically, write_text_atomically
+from mtl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTHS = {"column": 3.3, "page": 6.8}
+"""Inches: a column, and the text width, of a two-column page."""
+
+# Okabe and Ito, "Color universal design": told apart with every common kind of colour blindness, and by the marker.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+GREY, BAND = "#808080", "#D9D9D9"
+
+# Any: newer releases of matplotlib type the names of settings, older ones do not.
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "mtl",
+}
+_RESOLUTION = 300
+
+
+def save_picture(
+    name: str, out: Path, numbers: Sequence[Any], draw: "Callable[[Figure, Sequence[Any], float], None]"
+) -> list[Path]:
+    """Write ``name`` with its CSV into the folder ``out``, which is made where it is missing; the paths written.
+
+    ``numbers`` are dataclasses, a line each; ``draw`` gets an empty figure, the numbers and the width in inches, and
+    sets the height. ConfigError where matplotlib is not installed.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ConfigError("pictures need the package matplotlib: pip install 'mtl[plot]'")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    out.mkdir(parents=True, exist_ok=True)
+    written = [out / f"{name}.csv"]
+    write_text_atomically(written[0], _csv(numbers))
+    for width_name, width in WIDTHS.items():
+        with rc_context(_SETTINGS):
+            figure = Figure(figsize=(width, width), layout="constrained")
+            draw(figure, numbers, width)
+            for suffix, metadata in (("svg", {"Date": None}), ("pdf", {"CreationDate": None}), ("png", {})):
+                content = io.BytesIO()
+                figure.savefig(content, format=suffix, dpi=_RESOLUTION, metadata=metadata)
+                written.append(out / f"{name}-{width_name}.{suffix}")
+                write_bytes_atomically(written[-1], content.getvalue())
+    return written
+
+
+def style(place: int) -> tuple[str, str]:
+    """The colour and the marker of the arm at ``place``."""
+    return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+
+
+def _csv(numbers: Sequence[Any]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([field.name for field in fields(numbers[0])])
+    writer.writerows([_cell(value) for value in astuple(each)] for each in numbers)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return int(value) if isinstance(value, bool) else value

@@ -1,0 +1,105 @@
+import csv
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from run_directories import write_run, write_study
+
+from mtl import api
+from mtl.errors import ConfigError
+from mtl.studies.find import find_runs
+from mtl.studies.pictures.cost import cost_points
+from mtl.studies.pictures.forest import forest_points
+from mtl.studies.pictures.save import COLOURS, MARKERS, WIDTHS, style
+from mtl.studies.scored_arms import scored_arms
+from mtl.studies.statistics.mean import interval_of_mean
+from mtl.studies.study_table import StudyTable, study_table
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_study(tmp_path_factory.mktemp("study"), {"alone": 0.0, "mixed": 0.1, "tuned": 0.6})
+
+
+@pytest.fixture(scope="module")
+def table(study: Path) -> StudyTable:
+    return study_table(scored_arms(find_runs([study])), "alone")
+
+
+@pytest.mark.parametrize("picture", ["forest", "cost"])
+def test_a_picture_is_seven_files_the_same_each_time(picture: str, study: Path, tmp_path: Path) -> None:
+    first, second = (api.plot(picture, study, tmp_path / name, baseline="alone") for name in ("one", "other"))
+    assert [path.name for path in first] == [
+        f"{picture}.csv",
+        *(f"{picture}-{width}.{suffix}" for width in WIDTHS for suffix in ("svg", "pdf", "png")),
+    ]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    for path, points in zip((first[1], first[4]), (3.3 * 72, 6.8 * 72), strict=True):
+        width = re.search(r'<svg[^>]* width="([\d.]+)pt"', path.read_text(encoding="utf-8"))
+        assert width is not None
+        assert float(width[1]) == pytest.approx(points, abs=0.5)
+
+
+def test_the_numbers_of_the_forest_are_those_of_the_table(table: StudyTable, study: Path, tmp_path: Path) -> None:
+    path = api.plot("forest", study, tmp_path, baseline="alone")[0]
+    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    assert len(lines) == len(table.comparisons)
+    for line in lines:
+        found = next(
+            each for each in table.comparisons if each.arm == line["arm"] and line["row"].split(" ")[0] == each.row.name
+        )
+        assert found.estimate is not None
+        assert (float(line["low"]), float(line["high"])) == (found.estimate.low, found.estimate.high)
+        assert float(line["detectable"]) == found.detectable
+        assert line["distinguishable"] == str(int(found.distinguishable))
+
+
+def test_tasks_come_by_training_size_and_suites_last(tmp_path: Path) -> None:
+    rows = [point.row for point in forest_points(study_of_sizes(tmp_path))]
+    assert list(dict.fromkeys(rows)) == ["glue/rte", "glue/cola", "glue (mean of 2)"]
+
+
+def study_of_sizes(path: Path) -> StudyTable:
+    runs = find_runs([write_study(path, {"alone": 0.0, "tuned": 0.6}, names=("glue/cola", "glue/rte"))])
+    sized = []
+    for run in runs:
+        result = run.result.model_dump(by_alias=True)
+        result["stages"]["joint"]["tasks"]["glue/rte"]["train_rows"] = 50
+        sized.append(replace(run, result=run.result.model_validate(result)))
+    return study_table(scored_arms(sized), "alone")
+
+
+def test_without_a_test_there_is_no_forest(tmp_path: Path) -> None:
+    for name in ("alone", "tuned"):
+        write_run(tmp_path / name / "seed-1", name[0], 1)
+    with pytest.raises(ConfigError, match=r"nothing could be tested.*has one run"):
+        api.plot("forest", tmp_path, tmp_path / "out", baseline="alone")
+
+
+def test_what_is_beaten_at_both_is_not_efficient(table: StudyTable) -> None:
+    dear = replace(table.costs["mixed"], flops=5e9)
+    found = {point.arm: point for point in cost_points(replace(table, costs={**table.costs, "mixed": dear}))}
+    assert [found[name].efficient for name in ("alone", "mixed", "tuned")] == [False, False, True]
+    assert found["tuned"].runs == 3
+    cheap = replace(table.costs["alone"], flops=1e8)
+    found = {point.arm: point for point in cost_points(replace(table, costs={**table.costs, "alone": cheap}))}
+    assert found["alone"].efficient
+    assert (found["alone"].low, found["alone"].high) == interval_of_mean(table.rows[-1].cells[0].values)  # type: ignore[union-attr]
+
+
+def test_the_interval_of_a_mean() -> None:
+    # t with 2 degrees of freedom: 4.3027; standard error 1 / sqrt(3).
+    assert interval_of_mean([1.0, 2.0, 3.0]) == pytest.approx((2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5))
+    assert interval_of_mean([1.0]) == (None, None)
+
+
+def test_an_arm_has_a_colour_and_a_marker_of_its_own() -> None:
+    assert len(set(COLOURS)) == len(COLOURS) == len(MARKERS)
+    assert len({style(place) for place in range(7)}) == 7
+
+
+def test_an_unknown_picture(study: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no picture 'pie'; there are forest, cost"):
+        api.plot("pie", study, tmp_path, baseline="alone")
