@@ -118,9 +118,10 @@ def _how_to_read(table: StudyTable) -> list[str]:
     else:
         named = f"{table.primary.arm} against {table.baseline} by {table.primary.score}"
         first = f"primary comparison: {named}, tested alone; all others are secondary"
+    tests = f"{table.secondary} secondary test{'' if table.secondary == 1 else 's'}"
     notes = [
         first,
-        f"p (Holm) is corrected for {table.secondary} secondary tests; the 95% intervals are not corrected",
+        f"p (Holm) is corrected for {tests}; the 95% intervals are not corrected",
         "intervals and tests: variance over seeds (t) plus variance over examples, Satterthwaite's degrees of freedom",
         "paired t: at least five seeds whose runs drew the same sequence of tasks; else Welch t",
         "detectable: the true difference that the test would find in 80% of such studies, at the level of Holm's first "
