@@ -74,13 +74,18 @@ def _difference(each: Comparison) -> Iterator[str]:
     yield f"{each.estimate.degrees:.1f}"
     yield _p_value(each.estimate.p_value)
     yield "primary" if each.primary or each.p_adjusted is None else _p_value(each.p_adjusted)
-    yield "-" if each.distinguishable or each.detectable is None else f"{each.detectable:.1f}"
+    yield "-" if each.distinguishable or each.detectable is None else _detectable(each.detectable)
 
 
 def _outcome(each: Comparison) -> str:
     if each.distinguishable:
         return "better" if each.difference > 0 else "worse"
     return "not distinguishable"
+
+
+def _detectable(points: float) -> str:
+    """Scores end at 100: a test that would need more finds nothing."""
+    return f"{points:.1f}" if points <= 100 else ">100"
 
 
 def _points(value: float) -> str:
