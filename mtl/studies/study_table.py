@@ -66,8 +66,7 @@ def study_table(
     if len(arms) < 2:
         raise ConfigError(f"there is nothing to compare {reference.name} with; name runs of another arm as well")
     differing = check_comparable(arms, reference, allowed)
-    tasks = in_suite_order([run.result for arm in arms for run in arm.runs])
-    tasks = [task for task in tasks if any(task in arm.tasks for arm in arms)]
+    tasks = _tasks(arms)
     rows = _rows(arms, tasks)
     if primary is not None:
         primary = replace(primary, arm=find_arm(arms, primary.arm).name)
@@ -76,7 +75,7 @@ def study_table(
     named = None if primary is None else (primary.arm, primary.score)
     found = compare_all(arms, reference, rows, draws, named)
     against = [each for each in found if each.baseline == reference.name]
-    shared = [task for task in tasks if _counts(task, arms)]
+    shared = counted_tasks(arms)
     return StudyTable(
         arms=tuple(arms),
         baseline=reference.name,
@@ -88,6 +87,16 @@ def study_table(
         costs={arm.name: arm_cost(arm, shared) for arm in arms},
         notes=(*differing, *_notes(arms)),
     )
+
+
+def counted_tasks(arms: Sequence[Arm]) -> list[str]:
+    """The tasks that all arms scored and that count towards a mean over tasks."""
+    return [task for task in _tasks(arms) if _counts(task, arms)]
+
+
+def _tasks(arms: Sequence[Arm]) -> list[str]:
+    tasks = in_suite_order([run.result for arm in arms for run in arm.runs])
+    return [task for task in tasks if any(task in arm.tasks for arm in arms)]
 
 
 def _rows(arms: Sequence[Arm], tasks: Sequence[str]) -> list[Row]:

@@ -54,7 +54,7 @@ def plot(
     primary: tuple[str, str] | None = None,
     allow_different: "Sequence[Kind]" = (),
 ) -> list[Path]:
-    """Draw ``picture`` (``forest``, ``cost``) of runs into the folder ``out``; the paths of its files, CSV first.
+    """Draw ``picture`` (``forest``, ``cost``, ``sweep``) of runs into ``out``; the paths of its files, CSV first.
 
     The other arguments are as of :func:`table`.
     """

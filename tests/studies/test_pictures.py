@@ -1,5 +1,6 @@
 import csv
 import io
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from mtl.studies.find import find_runs
 from mtl.studies.pictures.cost import cost_points
 from mtl.studies.pictures.forest import forest_points
 from mtl.studies.pictures.save import COLOURS, MARKERS, WIDTHS, style
+from mtl.studies.pictures.sweep import sweep_points
 from mtl.studies.scored_arms import scored_arms
 from mtl.studies.statistics.mean import interval_of_mean
 from mtl.studies.study_table import StudyTable, study_table
@@ -20,7 +22,11 @@ from mtl.studies.study_table import StudyTable, study_table
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_study(tmp_path_factory.mktemp("study"), {"alone": 0.0, "mixed": 0.1, "tuned": 0.6})
+    path = write_study(tmp_path_factory.mktemp("study"), {"alone": 0.0, "mixed": 0.1, "tuned": 0.6})
+    for arm, sampling in (("alone", "{kind: temperature, temperature: 5}"), ("tuned", "{kind: uniform}")):
+        for config in path.glob(f"{arm}/seed-*"):
+            (config / "config.yaml").write_text(f"tasks: [glue]\nsampling: {sampling}\n", encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,7 @@ def table(study: Path) -> StudyTable:
     return study_table(scored_arms(find_runs([study])), "alone")
 
 
-@pytest.mark.parametrize("picture", ["forest", "cost"])
+@pytest.mark.parametrize("picture", ["forest", "cost", "sweep"])
 def test_a_picture_is_seven_files_the_same_each_time(picture: str, study: Path, tmp_path: Path) -> None:
     first, second = (api.plot(picture, study, tmp_path / name, baseline="alone") for name in ("one", "other"))
     assert [path.name for path in first] == [
@@ -101,5 +107,18 @@ def test_an_arm_has_a_colour_and_a_marker_of_its_own() -> None:
 
 
 def test_an_unknown_picture(study: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no picture 'pie'; there are forest, cost"):
+    with pytest.raises(ConfigError, match=r"no picture 'pie'; there are forest, cost, sweep"):
         api.plot("pie", study, tmp_path, baseline="alone")
+
+
+def test_a_sweep_has_a_place_for_each_temperature(table: StudyTable) -> None:
+    points = {point.arm: point for point in sweep_points(table)}
+    assert {arm: point.temperature for arm, point in points.items()} == {"alone": 5.0, "tuned": math.inf}
+    assert points["alone"].panel == "tasks under 10,000 examples"
+    assert points["alone"].scores == pytest.approx(table.rows[-1].cells[0].values)  # type: ignore[union-attr]
+
+
+def test_one_temperature_is_no_sweep(tmp_path: Path) -> None:
+    runs = find_runs([write_study(tmp_path, {"alone": 0.0, "tuned": 0.6})])
+    with pytest.raises(ConfigError, match="at least two sampling temperatures"):
+        sweep_points(study_table(scored_arms(runs), "alone"))

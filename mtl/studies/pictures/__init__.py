@@ -3,5 +3,6 @@
 PICTURES = {
     "forest": "differences to the baseline with their intervals",
     "cost": "score against training operations",
+    "sweep": "scores of small and large tasks against the sampling temperature",
 }
 """Every picture, and what it shows."""

@@ -7,6 +7,7 @@ from mtl.studies.pictures import PICTURES
 from mtl.studies.pictures.cost import cost_points, draw_cost
 from mtl.studies.pictures.forest import draw_forest, forest_points
 from mtl.studies.pictures.save import save_picture
+from mtl.studies.pictures.sweep import draw_sweep, sweep_points
 from mtl.studies.study_table import StudyTable
 
 
@@ -16,4 +17,6 @@ def draw_picture(picture: str, table: StudyTable, out: Path) -> list[Path]:
         return save_picture("forest", out, forest_points(table), draw_forest)
     if picture == "cost":
         return save_picture("cost", out, cost_points(table), draw_cost)
+    if picture == "sweep":
+        return save_picture("sweep", out, sweep_points(table), draw_sweep)
     raise ConfigError(f"there is no picture {picture!r}; there are {', '.join(PICTURES)}")

@@ -91,4 +91,6 @@ def _csv(numbers: Sequence[Any]) -> str:
 def _cell(value: Any) -> Any:
     if value is None:
         return ""
+    if isinstance(value, tuple):
+        return " ".join(map(repr, value))
     return int(value) if isinstance(value, bool) else value
