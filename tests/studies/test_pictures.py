@@ -103,7 +103,7 @@ def test_the_interval_of_a_mean() -> None:
 
 def test_an_arm_has_a_colour_and_a_marker_of_its_own() -> None:
     assert len(set(COLOURS)) == len(COLOURS) == len(MARKERS)
-    assert len({style(place) for place in range(7)}) == 7
+    assert len({style(place) for place in range(49)}) == 49
 
 
 def test_an_unknown_picture(study: Path, tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from mtl.studies.study_table import StudyTable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_MOST_NAMES = 5
+"""More names than these would lie on each other."""
+
 
 @dataclass(frozen=True)
 class CostPoint:
@@ -71,7 +74,7 @@ def cost_points(table: StudyTable) -> list[CostPoint]:
 
 
 def draw_cost(figure: "Figure", points: Sequence[CostPoint], width: float) -> None:
-    """A point for each arm with its name beside it; a line joins those that no other beats at both."""
+    """A point for each arm, its name beside it unless there are many; a line joins those that no other beats at both."""
     figure.set_size_inches(width, 0.72 * width if width < 5 else 0.5 * width)
     axes = figure.add_subplot()
     axes.set_xscale("log")
@@ -81,8 +84,17 @@ def draw_cost(figure: "Figure", points: Sequence[CostPoint], width: float) -> No
         colour, marker = style(point.number)
         if point.low is not None and point.high is not None:
             axes.plot([point.flops] * 2, [point.low, point.high], color=colour)
-        axes.plot(point.flops, point.score, marker=marker, markersize=5, color=colour)
-        axes.annotate(point.arm, (point.flops, point.score), xytext=(5, 4), textcoords="offset points", color=colour)
+        axes.plot(
+            point.flops, point.score, marker=marker, markersize=5, color=colour, linestyle="none", label=point.arm
+        )
+        if len(points) <= _MOST_NAMES:
+            place = (point.flops, point.score)
+            axes.annotate(point.arm, place, xytext=(5, 4), textcoords="offset points", color=colour)
+    if len(points) > _MOST_NAMES:
+        columns = 2 if width < 5 else 4
+        lines = -(-len(points) // columns)
+        figure.set_size_inches(width, figure.get_figheight() + 0.17 * lines)
+        figure.legend(loc="outside upper center", ncols=columns, frameon=False, handletextpad=0.2)
     axes.margins(x=0.25)
     axes.set_xlabel("training FLOPs, all stages")
     axes.set_ylabel(f"{points[0].suite}, mean score\n(95% intervals over seeds)")

@@ -76,8 +76,8 @@ def save_picture(
 
 
 def style(place: int) -> tuple[str, str]:
-    """The colour and the marker of the arm at ``place``."""
-    return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+    """The colour and the marker of the arm at ``place``; no two of the first 49 arms have both alike."""
+    return COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
 
 
 def _csv(numbers: Sequence[Any]) -> str:

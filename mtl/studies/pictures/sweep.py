@@ -130,7 +130,9 @@ def _draw_stage(axes: "Axes", points: Sequence[SweepPoint], colour: str, end: fl
         middles, lows, highs = zip(*ribbon, strict=True)
         axes.fill_between(middles, lows, highs, color=colour, alpha=0.15, linewidth=0)
     for place, point in zip(places, points, strict=True):
-        axes.plot([place] * len(point.scores), point.scores, "o", color=colour, alpha=0.35, markersize=2.5)
+        axes.plot(
+            [place] * len(point.scores), point.scores, "o", color=colour, alpha=0.35, markersize=3, markeredgewidth=0
+        )
 
 
 def _place(temperature: float | None, end: float) -> float:
