@@ -74,7 +74,7 @@ def cost_points(table: StudyTable) -> list[CostPoint]:
 
 
 def draw_cost(figure: "Figure", points: Sequence[CostPoint], width: float) -> None:
-    """A point for each arm, its name beside it unless there are many; a line joins those that no other beats at both."""
+    """A point for each arm, its name beside it unless there are many; a line joins those that none beats at both."""
     figure.set_size_inches(width, 0.72 * width if width < 5 else 0.5 * width)
     axes = figure.add_subplot()
     axes.set_xscale("log")
