@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mtl.sampling.samplers import Sampler
     from mtl.stages.catalogue import TaskEntry
     from mtl.stages.doctor import Diagnosis
-    from mtl.stages.plan import RunPlan
+    from mtl.stages.plan_records import RunPlan
     from mtl.stages.prepare import Prepared
     from mtl.stages.submit_run import Submission
     from mtl.studies.compare import Comparison
@@ -137,11 +137,14 @@ def export(run: str | Path, directory: str | Path, *, task: str, stage: Stage = 
     return export_task(Path(run), Path(directory), task=task, stage=stage)
 
 
-def plan(config: RunConfig, *, official_sizes: bool = False) -> "RunPlan":
-    """What ``run`` would do: sizes, probabilities, expected examples and updates of every model. Writes nothing."""
+def plan(config: RunConfig, *, official_sizes: bool = False, gpu: str | None = None) -> "RunPlan":
+    """What ``run`` would do: sizes, probabilities, expected examples and updates of every model. Writes nothing.
+
+    And what that would cost: on this machine where ``bench_machine`` has measured it, or on the ``gpu`` of that name.
+    """
     from mtl.stages.plan import plan_run
 
-    return plan_run(config, official_sizes=official_sizes)
+    return plan_run(config, official_sizes=official_sizes, gpu=gpu)
 
 
 def task_catalogue(names: Sequence[str], data_root: Path | None) -> "list[TaskEntry]":
