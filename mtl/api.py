@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas
     from torch import nn
 
-    from mtl.bench.other_reports import EvaluationReport, TokenisingReport
+    from mtl.bench.other_reports import EvaluationReport, MachineReport, TokenisingReport
     from mtl.bench.records import Peer
     from mtl.bench.report import TrainingReport
     from mtl.config.encoder import HeadSettings
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bench_evaluation",
+    "bench_machine",
     "bench_tokenising",
     "bench_training",
     "check_submission",
@@ -243,6 +244,16 @@ def bench_tokenising(
     from mtl.bench.command import Bench
 
     return Bench(config, pairs, updates, tuple(plugins)).tokenising()
+
+
+def bench_machine(config: RunConfig, *, plugins: Sequence[str] = ()) -> "MachineReport":
+    """Measure what training time and memory follow from on this machine, about a minute, and keep it for ``plan``.
+
+    Of ``config`` only the device, threads, precision and cache directory matter.
+    """
+    from mtl.bench.command import Bench
+
+    return Bench(config, plugins=tuple(plugins)).machine()
 
 
 def register_sampler(
