@@ -43,7 +43,7 @@ _TASK = "mini/entail2"
 _WARMUP = 3
 _SECONDS, _EVALUATION_SECONDS = 2.0, 0.7
 _FEWEST, _MOST = 5, 60
-_TYPES = 2
+_TYPES, _POSITIONS = 2, 512
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def measure_case(config: RunConfig, case: Case, *, clock: Clock = time.perf_coun
 def shape_of(case: Case) -> EncoderShape:
     """The encoder of a case, as a plan would know it."""
     return EncoderShape(
-        case.layers, case.width, case.feed_forward, case.attention_heads, case.vocabulary, 2 * case.length, _TYPES,
+        case.layers, case.width, case.feed_forward, case.attention_heads, case.vocabulary, _POSITIONS, _TYPES,
         case.width, case.dropout, case.dropout, native=True,
     )  # fmt: skip
 
@@ -244,7 +244,7 @@ class _Trial:
         case = self.case
         encoder = ScratchEncoder(
             tokenizer="mini", layers=case.layers, width=case.width, attention_heads=case.attention_heads,
-            feed_forward=case.feed_forward, positions=2 * case.length, dropout=case.dropout,
+            feed_forward=case.feed_forward, positions=_POSITIONS, dropout=case.dropout,
         )  # fmt: skip
         loaded = load_encoder(encoder, 0, case.vocabulary)
         initial = InitialWeights(loaded, None, "", {})
