@@ -13,7 +13,7 @@ from mtl.tasks.registry import register_task
 if TYPE_CHECKING:
     from torch import nn
 
-    from mtl.bench.other_reports import EvaluationReport, TokenisingReport
+    from mtl.bench.other_reports import EvaluationReport, MachineReport, TokenisingReport
     from mtl.bench.records import Peer
     from mtl.bench.report import TrainingReport
     from mtl.config.encoder import HeadSettings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mtl.sampling.samplers import Sampler
     from mtl.stages.catalogue import TaskEntry
     from mtl.stages.doctor import Diagnosis
-    from mtl.stages.plan import RunPlan
+    from mtl.stages.plan_records import RunPlan
     from mtl.stages.prepare import Prepared
     from mtl.stages.submit_run import Submission
     from mtl.tasks.spec import TaskSpec
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bench_evaluation",
+    "bench_machine",
     "bench_tokenising",
     "bench_training",
     "check_submission",
@@ -135,11 +136,14 @@ def export(run: str | Path, directory: str | Path, *, task: str, stage: Stage = 
     return export_task(Path(run), Path(directory), task=task, stage=stage)
 
 
-def plan(config: RunConfig, *, official_sizes: bool = False) -> "RunPlan":
-    """What ``run`` would do: sizes, probabilities, expected examples and updates of every model. Writes nothing."""
+def plan(config: RunConfig, *, official_sizes: bool = False, gpu: str | None = None) -> "RunPlan":
+    """What ``run`` would do: sizes, probabilities, expected examples and updates of every model. Writes nothing.
+
+    And what that would cost: on this machine where ``bench_machine`` has measured it, or on the ``gpu`` of that name.
+    """
     from mtl.stages.plan import plan_run
 
-    return plan_run(config, official_sizes=official_sizes)
+    return plan_run(config, official_sizes=official_sizes, gpu=gpu)
 
 
 def task_catalogue(names: Sequence[str], data_root: Path | None) -> "list[TaskEntry]":
@@ -194,6 +198,16 @@ def bench_tokenising(
     from mtl.bench.command import Bench
 
     return Bench(config, pairs, updates, tuple(plugins)).tokenising()
+
+
+def bench_machine(config: RunConfig, *, plugins: Sequence[str] = ()) -> "MachineReport":
+    """Measure what training time and memory follow from on this machine, about a minute, and keep it for ``plan``.
+
+    Of ``config`` only the device, threads, precision and cache directory matter.
+    """
+    from mtl.bench.command import Bench
+
+    return Bench(config, plugins=tuple(plugins)).machine()
 
 
 def register_sampler(

@@ -5,11 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mtl.bench.other_reports import EvaluationReport, TokenisingReport, evaluation_report, tokenising_report
+from mtl.bench.other_reports import (
+    EvaluationReport,
+    MachineReport,
+    TokenisingReport,
+    evaluation_report,
+    tokenising_report,
+)
 from mtl.bench.processes import Runner, run_section
 from mtl.bench.records import Answer, Peer, Request, SectionKind, TrainingMeasure, Trial
 from mtl.bench.report import MeasuredSetting, TrainingReport, training_report
+from mtl.config.locations import cache_directory
 from mtl.config.run import RunConfig
+from mtl.costs.fit import fit_machine
+from mtl.costs.machine import machine_key, save_profile
 from mtl.errors import ConfigError, DataError
 from mtl.runtime.torchrun import launched_ranks
 
@@ -80,6 +89,22 @@ class Bench:
         measure = self._ask("tokenise", turns=self.turns).tokenising
         assert measure is not None
         return tokenising_report(measure)
+
+    def machine(self) -> MachineReport:
+        """Short trainings of several shapes, and the profile fitted to them, which is kept in the cache directory."""
+        self._check()
+        if self.updates is not None:
+            raise ConfigError("mtl bench machine has updates of its own: leave out --updates")
+        measure = self._ask("machine").machine
+        assert measure is not None
+        profile = fit_machine(
+            machine_key(self.config.training),
+            measure.cases,
+            precision=measure.precision,
+            threads=measure.threads,
+            device=measure.device,
+        )
+        return MachineReport(profile=profile, file=str(save_profile(profile, cache_directory(self.config))))
 
     def _check(self) -> None:
         if launched_ranks() > 1:

@@ -5,6 +5,7 @@ import statistics
 from pydantic import BaseModel, ConfigDict
 
 from mtl.bench.records import EvaluationMeasure, Setting, TokenisingMeasure, TokenisingSetting
+from mtl.costs.machine import MachineProfile
 
 
 class _Figures(BaseModel):
@@ -49,6 +50,13 @@ class TokenisingReport(_Figures):
     tokenise: TokenisingFigures
     setting: TokenisingSetting
     notes: tuple[str, ...]
+
+
+class MachineReport(_Figures):
+    """The document of ``mtl bench machine --json``: what was measured and fitted, and where that is kept."""
+
+    profile: MachineProfile
+    file: str
 
 
 def evaluation_report(measure: EvaluationMeasure) -> EvaluationReport:

@@ -4,8 +4,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from mtl.costs.machine import CaseMeasure
+
 Peer = Literal["hf-default", "hf-tuned"]
-SectionKind = Literal["trial", "mtl", "hf-default", "hf-tuned", "eval", "tokenise"]
+SectionKind = Literal["trial", "mtl", "hf-default", "hf-tuned", "eval", "tokenise", "machine"]
 
 
 class _Record(BaseModel):
@@ -134,6 +136,15 @@ class TokenisingMeasure(_Record):
     bare_seconds: tuple[float, ...]
 
 
+class MachineMeasure(_Record):
+    """The short trainings that a machine's profile is fitted to, and what they ran on."""
+
+    cases: tuple[CaseMeasure, ...]
+    precision: str
+    threads: int
+    device: str
+
+
 class Failure(_Record):
     """An error that the user can mend, to be raised again by the command."""
 
@@ -148,4 +159,5 @@ class Answer(_Record):
     trial: Trial | None = None
     evaluation: EvaluationMeasure | None = None
     tokenising: TokenisingMeasure | None = None
+    machine: MachineMeasure | None = None
     failure: Failure | None = None

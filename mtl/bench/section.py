@@ -35,6 +35,10 @@ def perform(request: Request) -> Answer:
     from mtl.bench.train import measure_training
     from mtl.bench.trial import TRIAL_UPDATES, run_trial
 
+    if request.section == "machine":
+        from mtl.bench.machine import measure_machine
+
+        return Answer(machine=measure_machine(validate_config(request.config)))
     if request.section in get_args(Peer):
         # Loading the code is no part of the time to the first update, mtl's or a peer's.
         importlib.import_module("transformers.trainer")

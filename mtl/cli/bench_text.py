@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mtl.studies.columns import aligned
 
 if TYPE_CHECKING:
-    from mtl.bench.other_reports import EvaluationReport, TokenisingReport
+    from mtl.bench.other_reports import EvaluationReport, MachineReport, TokenisingReport
     from mtl.bench.records import Setting
     from mtl.bench.report import SideFigures, TrainingReport
 
@@ -74,6 +74,38 @@ def tokenising_text(report: "TokenisingReport") -> str:
         f"token store / bare tokenizer: median {found.ratio:.2f} of {_listed(found.ratios)}",
         "",
         *note_lines(report.notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def machine_text(report: "MachineReport") -> str:
+    """What each case took and how far the fit is from it, the coefficients, and where they are kept."""
+    profile = report.profile
+    rows = [
+        (
+            case.name,
+            f"{case.training_seconds * 1e3:,.1f}",
+            f"{profile.training.residuals[number]:+.0%}",
+            f"{case.evaluation_seconds * 1e3:,.1f}",
+            f"{profile.evaluation.residuals[number]:+.0%}",
+            f"{case.training_bytes / 2**20:,.0f}",
+            f"{profile.training_memory.residuals[number]:+.0%}",
+        )
+        for number, case in enumerate(profile.cases)
+    ]
+    header = ("encoder and update", "update ms", "fit", "evaluation ms", "fit", "MiB", "fit")
+    fits = {"update": profile.training, "evaluation": profile.evaluation, "memory": profile.training_memory}
+    lines = [
+        f"machine  {profile.key.processor or 'unknown processor'}, {profile.key.cores_usable} cores; {profile.device}, "
+        f"{profile.threads} threads, {profile.precision}; torch {profile.key.torch}",
+        "",
+        *aligned(header, rows),
+        "",
+        *(
+            f"{name}: " + ", ".join(f"{value:.3g} * {quantity}" for quantity, value in fit.coefficients.items())
+            for name, fit in fits.items()
+        ),
+        f"kept in {report.file}, where mtl plan finds it",
     ]
     return "\n".join(lines) + "\n"
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mtl.stages.plan import ModelPlan, RunPlan, StagePlan, TaskPlan
+from mtl.cli.cost_text import cost_lines
+from mtl.stages.plan_records import ModelPlan, RunPlan, StagePlan, TaskPlan
 from mtl.studies.columns import aligned
 
 UNKNOWN = "?"
@@ -27,6 +28,7 @@ def plan_text(plan: RunPlan) -> str:
         lines.append(f"devices  {plan.devices}, which share the examples of every update")
     for stage in plan.stages:
         lines += ["", *_stage(stage)]
+    lines += ["", *cost_lines(plan.costs)]
     return "\n".join(lines) + "\n"
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from mtl.atomic import sync_directory, write_text_atomically
+from mtl.data.lengths import LengthsKey, remember_lengths
 from mtl.data.sources import Rows, read_rows, source_fingerprint
 from mtl.data.store import ARRAYS, DESCRIPTION, MANIFEST, TokenStore, file_sha256, open_store
 from mtl.errors import DataError
@@ -52,7 +53,10 @@ def load_store(
             if rows.fingerprint != data:
                 raise DataError(f"{spec.name} {split}: its file changed while it was read; start again")
             build_store(directory, rows, tokenizer, max_length, fingerprint=key, description=f"{spec.name} {split}")
-    return open_store(directory)
+    store = open_store(directory)
+    if tokenizer.mark is not None:
+        remember_lengths(LengthsKey(spec, split, tokenizer.mark, max_length, cache), root, store, directory)
+    return store
 
 
 def _make_parent(directory: Path) -> None:

@@ -41,6 +41,19 @@ def offline() -> bool:
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
 
 
+def model_file(path: str, name: str) -> Path | None:
+    """The file of that name of a model or tokenizer: in its directory, package or the hub cache; None if absent."""
+    alone = Path(path).expanduser() / name
+    if alone.is_file():
+        return alone
+    try:
+        resolved = resolve_model_path(path)
+    except DataError:
+        return None
+    inside = Path(resolved) / name
+    return inside if inside.is_file() else _cached(resolved, name)
+
+
 def _model(path: str, wanted: tuple[tuple[str, ...], ...]) -> ModelPresence:
     tokenizer_alone = (Path(path).expanduser() / "tokenizer.json").is_file() and wanted == (_TOKENIZER,)
     try:
@@ -65,11 +78,16 @@ def _missing(wanted: tuple[tuple[str, ...], ...], is_here: Callable[[str], bool]
 
 
 def _is_cached(repository: str, name: str) -> bool:
+    return _cached(repository, name) is not None
+
+
+def _cached(repository: str, name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        return isinstance(try_to_load_from_cache(repository, name), str)
+        found = try_to_load_from_cache(repository, name)
     except HFValidationError:
         # No repository can be called so, hence nothing of it can be here.
-        return False
+        return None
+    return Path(found) if isinstance(found, str) else None

@@ -21,7 +21,8 @@ def make_planner(
     training = settings.training
     if settings.sampling.kind == "exact_epoch":
         return _exact_planner(settings, seed, streams)
-    units = sum(stream.size if training.rows_per_update else int(stream.lengths.sum()) for stream in streams)
+    # Summing lengths reads every row of every task: only where the number of updates follows from them.
+    counted = 0 if training.updates is not None else _units(streams, in_rows=training.rows_per_update is not None)
     groups = None if training.tasks_per_update == "any" else training.tasks_per_update
     if groups is not None and training.rows_per_update is not None and groups > training.rows_per_update:
         raise ConfigError(
@@ -30,11 +31,16 @@ def make_planner(
         )
     return DrawnPlanner(
         seed,
-        updates_of(settings, units),
+        updates_of(settings, counted),
         streams,
         make_sampler(settings.sampling, sampler_sizes),
         UpdateSize(training.rows_per_update, training.tokens_per_update, groups),
     )
+
+
+def _units(streams: Sequence[TaskStream], *, in_rows: bool) -> int:
+    """Rows or tokens of an epoch."""
+    return sum(stream.size if in_rows else int(stream.lengths.sum()) for stream in streams)
 
 
 def updates_of(settings: StageSettings, units: float) -> int:

@@ -9,10 +9,12 @@ from mtl.random_streams import stream_key
 from mtl.sampling.permutation import permuted
 from mtl.sampling.samplers import IntArray
 
-_KEPT_EPOCHS = 2
-"""Examples that are looked at together may lie on both sides of an epoch's end."""
-_LARGEST_KEPT = 2**20
-"""Rows of the longest order that is kept whole (8 MiB); in a longer one each place is computed when asked for."""
+_KEPT = 2
+"""Stretches of an order: examples that are looked at together may lie on both sides of the end of one."""
+_LARGEST_WHOLE = 2**20
+"""Rows of the longest order that is computed and kept whole (8 MiB)."""
+_STRETCH = 128
+"""Places of a longer order that are computed together: hardly dearer than one, and they are asked for in turn."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class TaskStream:
     seed: int
     rows: IntArray
     lengths: IntArray
-    _orders: dict[int, IntArray] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _orders: dict[tuple[int, int], IntArray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -49,13 +51,22 @@ class TaskStream:
         return chosen
 
     def _at(self, positions: IntArray, epoch: int) -> IntArray:
-        key = stream_key(self.seed, "order", self.task, epoch)
-        if self.size > _LARGEST_KEPT:
-            return permuted(positions, self.size, key)
         # Looking a place up is far cheaper than computing it, and planning does so for every example.
-        order = self._orders.get(epoch)
+        length = self.size if self.size <= _LARGEST_WHOLE else _STRETCH
+        numbers, within = np.divmod(positions, length)
+        chosen = np.empty(positions.size, dtype=np.int64)
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            chosen[here] = self._order(epoch, number, length)[within[here]]
+        return chosen
+
+    def _order(self, epoch: int, number: int, length: int) -> IntArray:
+        """The rows at the places of a stretch of that length."""
+        order = self._orders.get((epoch, number))
         if order is None:
-            order = self._orders[epoch] = permuted(np.arange(self.size, dtype=np.int64), self.size, key)
-            if len(self._orders) > _KEPT_EPOCHS:
+            places = np.arange(number * length, min((number + 1) * length, self.size), dtype=np.int64)
+            order = permuted(places, self.size, stream_key(self.seed, "order", self.task, epoch))
+            self._orders[epoch, number] = order
+            if len(self._orders) > _KEPT:
                 self._orders.pop(next(iter(self._orders)))
-        return order[positions]
+        return order

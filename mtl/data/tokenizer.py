@@ -3,34 +3,32 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtl.config.encoder import EncoderSettings, PretrainedEncoder, ScratchEncoder
+from mtl.data.mini_words import SPECIAL_WORDS, mini_words
 from mtl.data.model_paths import resolve_model_path
+from mtl.data.tokenizer_mark import tokenizer_mark
 from mtl.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-_SPECIAL = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
-
 
 @dataclass(frozen=True)
 class TextTokenizer:
-    """A tokenizer whose ``fingerprint`` covers every rule and word, but not its padding and truncation state."""
+    """A tokenizer whose ``fingerprint`` covers every rule and word, but not its padding and truncation state.
+
+    ``mark`` identifies the files it was loaded from (see mtl.data.tokenizer_mark); None where nobody asked for it.
+    """
 
     hugging_face: "PreTrainedTokenizerFast"
     fingerprint: str
+    mark: str | None = None
 
     @property
     def vocabulary_size(self) -> int:
@@ -51,6 +49,10 @@ class TextTokenizer:
 
 def load_tokenizer(encoder: EncoderSettings) -> TextTokenizer:
     """The tokenizer that belongs to the encoder's settings."""
+    return replace(_load(encoder), mark=tokenizer_mark(encoder))
+
+
+def _load(encoder: EncoderSettings) -> TextTokenizer:
     match encoder:
         case PretrainedEncoder(path=path):
             return tokenizer_from_path(path)
@@ -101,9 +103,7 @@ def _mini_tokenizer() -> "PreTrainedTokenizerFast":
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    from mtl.tasks.mini import vocabulary
-
-    ids = {word: number for number, word in enumerate([*_SPECIAL.values(), *vocabulary()])}
+    ids = {word: number for number, word in enumerate(mini_words())}
     backend = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     backend.post_processor = processors.TemplateProcessing(
@@ -114,5 +114,5 @@ def _mini_tokenizer() -> "PreTrainedTokenizerFast":
     # Without these names an exported model would not be told which text is the second.
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=backend, model_input_names=inputs, **_SPECIAL
+        tokenizer_object=backend, model_input_names=inputs, **SPECIAL_WORDS
     )

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from torch import Tensor
 
 from mtl.errors import ConfigError
+from mtl.runtime.machine import processor_name, usable_cores
 from mtl.runtime.torchrun import launched_ranks, local_rank
 
 PACKAGES = (
@@ -75,7 +76,7 @@ def describe_hardware() -> dict[str, JsonValue]:
     if torch.cuda.is_available():
         gpus.extend(torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count()))
     return {
-        "processor": _processor_name(),
+        "processor": processor_name(),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
         "cores_usable": usable_cores(),
@@ -115,20 +116,6 @@ def _git(path: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return None
     return answer.stdout.strip()
-
-
-def _processor_name() -> str | None:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or None
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or None)
-
-
-def usable_cores() -> int | None:
-    """The cores this process may run on: fewer than the machine has under taskset or Slurm."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _memory_bytes() -> int | None:

@@ -13,14 +13,13 @@ from mtl.models.multitask import MultitaskModel
 from mtl.runtime.checkpoint_files import verify_checkpoint
 from mtl.runtime.precision import Precision
 from mtl.stages.context import RunContext, Unit, stage_precision
+from mtl.stages.model_costs import SNAPSHOTS
 from mtl.stages.models import build_model, keep_heads, load_weights
 from mtl.training.optimizer import Optimizer
 from mtl.training.prepared import Preparation
 from mtl.training.update import Updater
 from mtl.weighting.protocol import Weighting
 from mtl.weighting.registry import make_weighting
-
-_SNAPSHOTS = 10
 
 
 @dataclass(frozen=True)
@@ -98,5 +97,5 @@ def plan_updates(context: RunContext, tasks: Sequence[str], settings: StageSetti
 def _evaluate_every(unit: Unit, total: int) -> int | None:
     """As set; a selection that needs scores and says nothing gets ten of them."""
     if unit.settings.evaluation.every is None and unit.settings.selection.on != "last":
-        return math.ceil(total / _SNAPSHOTS)
+        return math.ceil(total / SNAPSHOTS)
     return unit.settings.evaluation.every

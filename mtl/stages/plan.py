@@ -1,10 +1,10 @@
 """What a run would do, computed from row counts alone: no row is read, nothing is tokenised, nothing is written.
 
-What would need the lengths of the rows (updates sized in tokens) is None and said in a note, never guessed.
+What would need the lengths of the rows (updates sized in tokens) is None and said in a note, never guessed; what the
+run would cost (see mtl.stages.plan_costs) is told where those lengths are remembered from an earlier run.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,71 +17,17 @@ from mtl.data.sources import count_rows
 from mtl.errors import ConfigError, DataError
 from mtl.stages.checks import check_config
 from mtl.stages.expectations import expectations
+from mtl.stages.plan_costs import run_costs
+from mtl.stages.plan_records import ModelPlan, RunPlan, StagePlan, TaskPlan
 from mtl.stages.sizes import most_train_rows, training_rows
 from mtl.tasks.registry import expand, get, split_roles
 from mtl.tasks.spec import TaskSpec
 
 
-@dataclass(frozen=True)
-class TaskPlan:
-    """One task in one trained model.
-
-    ``counts_as`` is the size its probability is computed from, after the cap; None where sizes play no part.
-    ``probability`` is of the first update, ``probability_end`` of the last, ``share`` the mean over all: of rows, or of
-    tokens where updates are sized in tokens. ``expected_examples`` and ``expected_epochs`` are None where unknown.
-    """
-
-    task: str
-    rows: int
-    rows_official: int | None
-    counts_as: int | None
-    probability: float
-    probability_end: float
-    share: float
-    expected_examples: float | None
-    expected_epochs: float | None
-
-
-@dataclass(frozen=True)
-class ModelPlan:
-    """One trained model: of all tasks, or of ``task``. ``changes`` are its settings that its stage does not have."""
-
-    task: str | None
-    changes: dict[str, Any]
-    updates: int | None
-    tasks: tuple[TaskPlan, ...]
-
-
-@dataclass(frozen=True)
-class StagePlan:
-    """One stage: its settings by dotted key, and its models in the order they are trained."""
-
-    stage: Stage
-    settings: dict[str, Any]
-    models: tuple[ModelPlan, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """A whole run. ``data_root`` is None where none is set, or official sizes stand in for data.
-
-    ``devices``: the processes that share every update; no number of the plan depends on it.
-    """
-
-    out: str
-    seed: int
-    tasks: tuple[str, ...]
-    encoder: dict[str, Any]
-    data_root: str | None
-    official_sizes: bool
-    devices: int
-    stages: tuple[StagePlan, ...]
-    notes: tuple[str, ...]
-
-
-def plan_run(config: RunConfig, *, official_sizes: bool = False) -> RunPlan:
+def plan_run(config: RunConfig, *, official_sizes: bool = False, gpu: str | None = None) -> RunPlan:
     """The plan of ``config`` from the rows at hand, or with ``official_sizes`` as if every task's data were whole.
+
+    Its cost is that on this machine as it was measured, or an estimate for the ``gpu`` of that name.
 
     Raises ConfigError as the run would for settings that cannot be meant, and DataError where a training file is
     missing.
@@ -91,6 +37,7 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False) -> RunPlan:
     specs = tuple(get(name) for name in split_roles(names)[0])
     root = None if official_sizes else data_root(config)
     rows = {spec.name: _train_rows(spec, root, official_sizes=official_sizes) for spec in specs}
+    stages = tuple(_plan_stage(config, stage, specs, rows) for stage in config.stages)
     return RunPlan(
         config.out,
         config.seed,
@@ -99,8 +46,9 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False) -> RunPlan:
         None if root is None else str(root),
         official_sizes,
         config.training.devices,
-        tuple(_plan_stage(config, stage, specs, rows) for stage in config.stages),
+        stages,
         () if official_sizes else _notes_on_partial_data(specs, root),
+        run_costs(config, names, stages, rows, official_sizes=official_sizes, gpu=gpu),
     )
 
 

@@ -41,5 +41,5 @@ def test_the_mean_length() -> None:
 def test_a_stream_too_long_to_be_kept_whole_has_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
     places = np.arange(90, 250)
     kept = _stream(100).chosen(places)
-    monkeypatch.setattr("mtl.data.streams._LARGEST_KEPT", 99)
+    monkeypatch.setattr("mtl.data.streams._LARGEST_WHOLE", 99)
     assert np.array_equal(_stream(100).chosen(places), kept)

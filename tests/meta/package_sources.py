@@ -22,6 +22,7 @@ LAYERS = (
     "sampling",
     "data",
     "runtime",
+    "costs",
     "models",
     "gradients",
     "weighting",

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 from package_sources import LAYERS, REPOSITORY, Module, all_modules, imports, parse
 
-LIGHT = ("errors", "random_streams", "atomic", "rundir", "records", "config", "tasks", "metrics", "sampling", "cli")
+LIGHT = (
+    "errors",
+    "random_streams",
+    "atomic",
+    "rundir",
+    "records",
+    "config",
+    "tasks",
+    "metrics",
+    "sampling",
+    "costs",
+    "cli",
+)
 HEAVY = ("torch", "transformers", "datasets", "pandas", "scipy")
 
 
