@@ -106,6 +106,7 @@ def test_tokens_take_the_smaller_type_that_holds_them(vocabulary: int, expected:
     class Words:
         fingerprint = str(vocabulary)
         vocabulary_size = vocabulary
+        mark = None
 
         def encode(self, first: list[str], second: list[str] | None, max_length: int) -> list[SimpleNamespace]:
             return [SimpleNamespace(ids=[0, vocabulary - 1], type_ids=[0, 1], overflowing=[]) for _ in first]
@@ -215,7 +216,7 @@ from mtl import tasks
 from mtl.data import build_store
 
 class Words:
-    fingerprint, vocabulary_size = "words", 9
+    fingerprint, vocabulary_size, mark = "words", 9, None
     def encode(self, first, second, max_length):
         print("tokenised")
         time.sleep(1)
