@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from mtl.stages.prepare import Prepared
     from mtl.stages.submit_run import Submission
     from mtl.studies.compare import Comparison
+    from mtl.studies.conduct import Outcome
+    from mtl.studies.expand import PlannedRun
+    from mtl.studies.spec import StudySpec
+    from mtl.studies.study import LauncherName
     from mtl.tasks.spec import TaskSpec
     from mtl.weighting.protocol import Weighting
 
@@ -51,6 +55,8 @@ __all__ = [
     "register_weighting",
     "results",
     "run",
+    "study",
+    "study_runs",
     "submit",
     "table",
     "task_catalogue",
@@ -71,6 +77,41 @@ def run(
     from mtl.stages.devices import run_on_devices
 
     return run_on_devices(config, resume=resume, overwrite=overwrite, plugins=plugins)
+
+
+def study_runs(study: "StudySpec", out: str | Path) -> "tuple[PlannedRun, ...]":
+    """Every run of a study, with its settings and its directory below ``out``; nothing is started or written."""
+    from mtl.studies.expand import expand
+
+    return expand(study, Path(out))
+
+
+def study(
+    study: "StudySpec",
+    out: str | Path,
+    *,
+    launcher: "LauncherName" = "inline",
+    workers: int | None = None,
+    runs_per_device: int = 1,
+    retry_failed: bool = False,
+    plugins: Sequence[str] = (),
+) -> "Outcome":
+    """Carry out every run of a study that is not complete, in directories below ``out``; how all of them ended.
+
+    Called again with the same ``out`` it goes on where it was broken off; arms and seeds may have been added. The
+    launcher is ``inline``: in this process, ``local``: in ``workers`` processes, or ``slurm``: as jobs of a cluster.
+    """
+    from mtl.studies.study import run_study
+
+    return run_study(
+        study,
+        Path(out),
+        launcher=launcher,
+        workers=workers,
+        runs_per_device=runs_per_device,
+        retry_failed=retry_failed,
+        plugins=plugins,
+    )
 
 
 def evaluate(
