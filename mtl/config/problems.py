@@ -46,6 +46,9 @@ def _groups(field: FieldInfo) -> dict[str, type[Settings]]:
         if isinstance(mark, OneOf):
             return dict(mark.registry.items())
     annotation = field.annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        members = [member for member in get_args(annotation) if member is not type(None)]
+        annotation = members[0] if len(members) == 1 else None
     return {"": annotation} if isinstance(annotation, type) and issubclass(annotation, Settings) else {}
 
 

@@ -17,8 +17,9 @@ Spent = dict[str, float]
 def check_equal(study: StudySpec, runs: Sequence[PlannedRun]) -> str:
     """A line that says what is held equal and how far that was checked; ConfigError where arms are unequal.
 
-    What an arm spends is the sum over all models of its run and of the run that it starts from, in one seed. Training
-    that may stop early counts in full. Needs the data of every task, of which no row is read.
+    What an arm spends is the sum over all models of its run and of the run that it starts from, in one seed. An arm
+    that another one starts from can only have spent less, and is not compared. Training that may stop early counts in
+    full. Needs the data of every task, of which no row is read.
     """
     if study.equal == "none":
         return "nothing is held equal between the arms"
@@ -61,7 +62,9 @@ def _spent_by_arm(study: StudySpec, runs: Sequence[PlannedRun]) -> dict[str, Spe
         total = None if own is None or before is None else _sum(before, own)
         amounts[run.directory] = total
         spent |= dict.fromkeys(run.arms, total)
-    return spent
+    sources = {run.waits_for for run in runs}
+    parts = {arm for run in runs if run.directory in sources for arm in run.arms}
+    return {arm: total for arm, total in spent.items() if arm not in parts}
 
 
 def _spent(plan: RunPlan, what: str) -> Spent | None:
