@@ -59,6 +59,8 @@ def conduct(
         except Exception:
             launcher.stop()
             raise
+        finally:
+            conductor.claims.release_all()
     return conductor.outcome()
 
 
@@ -84,7 +86,7 @@ class _Conductor:
     ) -> None:
         self._runs = {run.directory: run for run in runs}
         self._directory, self._launcher, self._view, self._retry = directory, launcher, view, retry_failed
-        self._claims = Claims(directory)
+        self.claims = Claims(directory)
         self._pending = dict(self._runs)
         self._elsewhere: dict[Path, float] = {}
         """Runs that another process was at, and when."""
@@ -129,7 +131,7 @@ class _Conductor:
         waits = source is not None and source not in self._complete
         if waits or time.monotonic() - looked < _SECONDS_UNTIL_LOOKED_AT_AGAIN:
             return
-        if not self._claims.take(run):
+        if not self.claims.take(run):
             self._elsewhere[run.directory] = time.monotonic()
             return
         # Looked at once it is claimed: another launcher may have finished it a moment ago.
@@ -143,7 +145,7 @@ class _Conductor:
         else:
             self._start(run)
             return
-        self._claims.release(run)
+        self.claims.release(run)
 
     def _start(self, run: PlannedRun) -> None:
         forget_failure(run.directory)
@@ -176,7 +178,7 @@ class _Conductor:
         else:
             note_failure(run.directory, Failure(exit_code=code, message=_last_words(run.directory)))
             self._give_up(run, _why(run.directory))
-        self._claims.release(run)
+        self.claims.release(run)
 
     def _finish(self, run: PlannedRun) -> None:
         self._pending.pop(run.directory, None)

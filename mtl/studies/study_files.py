@@ -101,6 +101,11 @@ class Claims:
         """Give the run up, done or not."""
         os.close(self._held.pop(run.directory))
 
+    def release_all(self) -> None:
+        """Give up whatever is held."""
+        while self._held:
+            os.close(self._held.popitem()[1])
+
 
 def _promises_changed(before: StudySpec, now: StudySpec) -> Iterator[str]:
     for name in _PROMISED:
