@@ -10,6 +10,7 @@ import torch
 from pydantic import JsonValue
 
 from mtl.errors import ConfigError
+from mtl.runtime.processes import usable_cores
 from mtl.runtime.torchrun import launched_ranks, local_rank
 
 PACKAGES = (
@@ -113,11 +114,6 @@ def _processor_name() -> str | None:
         return platform.processor() or None
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or None)
-
-
-def usable_cores() -> int | None:
-    """The cores this process may run on: fewer than the machine has under taskset or Slurm."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _memory_bytes() -> int | None:

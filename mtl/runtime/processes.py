@@ -1,4 +1,4 @@
-"""Other Python processes: where they find this package, and whether one noted down earlier still runs.
+"""What this process may use, where others find this package, and whether one noted down earlier still runs.
 
 The latter is told by its number and its start, since numbers are used again.
 """
@@ -31,6 +31,11 @@ def is_running(pid: int, start: int | None) -> bool:
     if not fields:
         return True
     return fields[0] not in ("Z", "X") and (start is None or int(fields[19]) == start)
+
+
+def usable_cores() -> int | None:
+    """The cores this process may run on: fewer than the machine has under taskset or Slurm."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def search_path() -> str:

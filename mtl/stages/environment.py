@@ -11,8 +11,9 @@ from mtl.config.hashes import arm_hash, run_hash
 from mtl.config.run import RunConfig
 from mtl.errors import DataError
 from mtl.runtime.allocator import set_allocator
-from mtl.runtime.device import choose_device, describe_hardware, git_commit, usable_cores, versions
+from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
 from mtl.runtime.precision import Precision, choose_precision
+from mtl.runtime.processes import usable_cores
 from mtl.runtime.ranks import ALONE, Ranks
 from mtl.runtime.torchrun import ranks_here
 from mtl.stages.context import RunContext

@@ -9,7 +9,7 @@ from pathlib import Path
 from mtl.errors import StoppedError
 from mtl.rundir import RunDirectory
 from mtl.runtime.lock import is_taken
-from mtl.runtime.signals import StopSignals
+from mtl.runtime.stop_requests import StopRequests
 from mtl.studies.expand import PlannedRun
 from mtl.studies.launchers import Ended, Launcher, Start
 from mtl.studies.progress import Counts, LiveView, seconds_left
@@ -50,11 +50,11 @@ def conduct(
     StoppedError.
     """
     conductor = _Conductor(runs, directory, launcher, view, retry_failed=retry_failed)
-    with StopSignals() as signals:
+    with StopRequests() as requests:
         try:
             while conductor.step():
-                if signals.requested is not None:
-                    raise _stopped(conductor, signals.requested)
+                if requests.requested is not None:
+                    raise _stopped(conductor, requests.requested)
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
         except Exception:
             launcher.stop()

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
-from mtl.runtime.device import usable_cores
+from mtl.runtime.processes import usable_cores
 from mtl.studies.expand import PlannedRun
 from mtl.studies.launchers import Ended, Start
 from mtl.studies.launchers.worker import start_worker
@@ -93,6 +91,9 @@ def _may_use_gpu(config: RunConfig) -> bool:
 
 def _visible_gpus() -> list[str]:
     """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES would name them."""
+    # Only here, since whoever trains on CPUs starts sooner without it.
+    import torch
+
     count = torch.cuda.device_count()
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     return [str(number) for number in range(count)] if named is None else named.split(",")[:count]
