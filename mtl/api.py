@@ -1,27 +1,23 @@
 """What the command line does, as functions; importing this loads nothing heavy, calling it loads what is needed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mtl.config.load import load_config
 from mtl.config.run import RunConfig, Stage
 from mtl.records import ResultRecord, SplitRecord
+from mtl.registration import register_head, register_sampler, register_weighting
 from mtl.tasks.registry import register_task
 
 if TYPE_CHECKING:
     import pandas
-    from torch import nn
 
     from mtl.bench.other_reports import EvaluationReport, TokenisingReport
     from mtl.bench.records import Peer
     from mtl.bench.report import TrainingReport
-    from mtl.config.encoder import HeadSettings
-    from mtl.config.sampling import SamplingSettings
-    from mtl.config.weighting import WeightingSettings
     from mtl.evaluation.benchmarks import BenchmarkName
     from mtl.evaluation.diagnostics import TagDiagnosis
-    from mtl.sampling.samplers import Sampler
     from mtl.stages.catalogue import TaskEntry
     from mtl.stages.doctor import Diagnosis
     from mtl.stages.plan import RunPlan
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
     from mtl.studies.expand import PlannedRun
     from mtl.studies.spec import StudySpec
     from mtl.studies.study import LauncherName
-    from mtl.tasks.spec import TaskSpec
-    from mtl.weighting.protocol import Weighting
 
 __all__ = [
     "bench_evaluation",
@@ -281,45 +275,6 @@ def bench_tokenising(
     from mtl.bench.command import Bench
 
     return Bench(config, pairs, updates, tuple(plugins)).tokenising()
-
-
-def register_sampler(
-    name: str,
-    settings: "type[SamplingSettings]",
-    factory: "Callable[[Any, Mapping[str, int]], Sampler]",
-) -> None:
-    """Make ``sampling.kind: <name>`` valid and mean ``factory(settings, sizes)``, sizes being rows by task name."""
-    from mtl.config.registry import register_sampling
-    from mtl.sampling.registry import register_sampler as register_factory
-
-    register_sampling(name, settings)
-    register_factory(name, factory)
-
-
-def register_head(
-    name: str,
-    settings: "type[HeadSettings]",
-    factory: "Callable[[TaskSpec, int, Any], nn.Module]",
-) -> None:
-    """Make ``head.kind: <name>`` valid and mean ``factory(spec, width, settings)``, an ``mtl.models.heads.Head``."""
-    from mtl.config.registry import register_head as register_settings
-    from mtl.models.head_registry import register_head as register_factory
-
-    register_settings(name, settings)
-    register_factory(name, factory)
-
-
-def register_weighting(
-    name: str,
-    settings: "type[WeightingSettings]",
-    factory: "Callable[[Any, Sequence[TaskSpec], Mapping[str, int], int], Weighting]",
-) -> None:
-    """Make ``weighting.kind: <name>`` valid and mean ``factory(settings, specs, sizes, updates)``."""
-    from mtl.config.registry import register_weighting as register_settings
-    from mtl.weighting.registry import register_weighting as register_factory
-
-    register_settings(name, settings)
-    register_factory(name, factory)
 
 
 def _listed(paths: Paths) -> list[Path]:

@@ -11,14 +11,13 @@ from mtl.rundir import RunDirectory
 from mtl.runtime.lock import is_taken
 from mtl.runtime.stop_requests import StopRequests
 from mtl.studies.expand import PlannedRun
-from mtl.studies.launchers import Ended, Launcher, Start
+from mtl.studies.launchers import STOPPED, Ended, Launcher, Start
 from mtl.studies.progress import Counts, LiveView, seconds_left
 from mtl.studies.run_state import Failure, forget_failure, note_failure, read_failure, state_of
 from mtl.studies.study_files import Claims, StudyDirectory
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_UNTIL_LOOKED_AT_AGAIN = 1.0
-_STOPPED = (75, 130)
 _USAGE = 2
 
 
@@ -168,7 +167,7 @@ class _Conductor:
             self._elsewhere[run.directory] = time.monotonic()
         elif ended.note is not None:
             self._give_up(run, f"{ended.note}; the same command goes on with it")
-        elif code in _STOPPED:
+        elif code in STOPPED:
             self._give_up(run, "was stopped by a signal to it alone; the same command goes on with it")
         elif code < 0:
             name = signal.Signals(-code).name

@@ -30,6 +30,7 @@ LAYERS = (
     "stages",
     "bench",
     "studies",
+    "registration",
     "api",
     "cli",
     "__main__",

@@ -6,6 +6,9 @@ from typing import Protocol
 
 from mtl.studies.expand import PlannedRun
 
+STOPPED = (75, 130)
+"""Exit codes of a run that was stopped by a signal and has saved itself."""
+
 
 @dataclass(frozen=True)
 class Start:

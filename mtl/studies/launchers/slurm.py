@@ -10,12 +10,13 @@ from typing import Any
 
 from mtl.errors import ConfigError
 from mtl.runtime.processes import is_running
-from mtl.studies.launchers import Ended, Start
+from mtl.studies.launchers import STOPPED, Ended, Start
 from mtl.studies.launchers.worker import start_worker
 from mtl.studies.run_state import state_of
 from mtl.studies.spec import SlurmSettings
 
 _SECONDS_BETWEEN_LOOKS = 0.1
+_SECONDS_UNTIL_PREEMPTED = 120
 # The launcher holds a file open for each run that it has submitted.
 _MOST_SUBMITTED = 500
 
@@ -54,7 +55,12 @@ class RunJob:
         if state_of(directory) == "complete":
             return 0
         self._process = start_worker(config, directory, self._plugins)
-        return self._process.wait()
+        code = self._process.wait()
+        if code in STOPPED:
+            # Slurm sends SIGTERM to every process of a job before the signal that submitit takes for pre-emption: this
+            # job is about to be called upon to checkpoint. Where it is not, only its run was stopped.
+            time.sleep(_SECONDS_UNTIL_PREEMPTED)
+        return code
 
 
 class SlurmLauncher:
