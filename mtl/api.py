@@ -1,34 +1,31 @@
 """What the command line does, as functions; importing this loads nothing heavy, calling it loads what is needed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mtl.config.load import load_config
 from mtl.config.run import RunConfig, Stage
 from mtl.records import ResultRecord, SplitRecord
+from mtl.registration import register_head, register_sampler, register_weighting
 from mtl.studies.verbs import compare, plot, results, table
 from mtl.tasks.registry import register_task
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from mtl.bench.other_reports import EvaluationReport, MachineReport, TokenisingReport
     from mtl.bench.records import Peer
     from mtl.bench.report import TrainingReport
-    from mtl.config.encoder import HeadSettings
-    from mtl.config.sampling import SamplingSettings
-    from mtl.config.weighting import WeightingSettings
     from mtl.evaluation.benchmarks import BenchmarkName
     from mtl.evaluation.diagnostics import TagDiagnosis
-    from mtl.sampling.samplers import Sampler
     from mtl.stages.catalogue import TaskEntry
     from mtl.stages.doctor import Diagnosis
     from mtl.stages.plan_records import RunPlan
     from mtl.stages.prepare import Prepared
     from mtl.stages.submit_run import Submission
-    from mtl.tasks.spec import TaskSpec
-    from mtl.weighting.protocol import Weighting
+    from mtl.studies.conduct import Outcome
+    from mtl.studies.expand import PlannedRun
+    from mtl.studies.spec import StudySpec
+    from mtl.studies.study import LauncherName
 
 __all__ = [
     "bench_evaluation",
@@ -52,6 +49,8 @@ __all__ = [
     "register_weighting",
     "results",
     "run",
+    "study",
+    "study_runs",
     "submit",
     "table",
     "task_catalogue",
@@ -70,6 +69,41 @@ def run(
     from mtl.stages.devices import run_on_devices
 
     return run_on_devices(config, resume=resume, overwrite=overwrite, plugins=plugins)
+
+
+def study_runs(study: "StudySpec", out: str | Path) -> "tuple[PlannedRun, ...]":
+    """Every run of a study, with its settings and its directory below ``out``; nothing is started or written."""
+    from mtl.studies.expand import expand
+
+    return expand(study, Path(out))
+
+
+def study(
+    study: "StudySpec",
+    out: str | Path,
+    *,
+    launcher: "LauncherName" = "inline",
+    workers: int | None = None,
+    runs_per_device: int = 1,
+    retry_failed: bool = False,
+    plugins: Sequence[str] = (),
+) -> "Outcome":
+    """Carry out every run of a study that is not complete, in directories below ``out``; how all of them ended.
+
+    Called again with the same ``out`` it goes on where it was broken off; arms and seeds may have been added. The
+    launcher is ``inline``: in this process, ``local``: in ``workers`` processes, or ``slurm``: as jobs of a cluster.
+    """
+    from mtl.studies.study import run_study
+
+    return run_study(
+        study,
+        Path(out),
+        launcher=launcher,
+        workers=workers,
+        runs_per_device=runs_per_device,
+        retry_failed=retry_failed,
+        plugins=plugins,
+    )
 
 
 def evaluate(
@@ -208,42 +242,3 @@ def bench_machine(config: RunConfig, *, plugins: Sequence[str] = ()) -> "Machine
     from mtl.bench.command import Bench
 
     return Bench(config, plugins=tuple(plugins)).machine()
-
-
-def register_sampler(
-    name: str,
-    settings: "type[SamplingSettings]",
-    factory: "Callable[[Any, Mapping[str, int]], Sampler]",
-) -> None:
-    """Make ``sampling.kind: <name>`` valid and mean ``factory(settings, sizes)``, sizes being rows by task name."""
-    from mtl.config.registry import register_sampling
-    from mtl.sampling.registry import register_sampler as register_factory
-
-    register_sampling(name, settings)
-    register_factory(name, factory)
-
-
-def register_head(
-    name: str,
-    settings: "type[HeadSettings]",
-    factory: "Callable[[TaskSpec, int, Any], nn.Module]",
-) -> None:
-    """Make ``head.kind: <name>`` valid and mean ``factory(spec, width, settings)``, an ``mtl.models.heads.Head``."""
-    from mtl.config.registry import register_head as register_settings
-    from mtl.models.head_registry import register_head as register_factory
-
-    register_settings(name, settings)
-    register_factory(name, factory)
-
-
-def register_weighting(
-    name: str,
-    settings: "type[WeightingSettings]",
-    factory: "Callable[[Any, Sequence[TaskSpec], Mapping[str, int], int], Weighting]",
-) -> None:
-    """Make ``weighting.kind: <name>`` valid and mean ``factory(settings, specs, sizes, updates)``."""
-    from mtl.config.registry import register_weighting as register_settings
-    from mtl.weighting.registry import register_weighting as register_factory
-
-    register_settings(name, settings)
-    register_factory(name, factory)

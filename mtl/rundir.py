@@ -4,6 +4,7 @@
 
     <out>/config.yaml  environment.json  result.json  run.lock
     <out>/joint/  single/<suite>/<task>/  finetune/<suite>/<task>/      one directory for each trained model
+    <out>/log.txt  failure.json      where a study started the run: what it said, and how it ended where it failed
 
 Paths are computed, nothing is created, except by :func:`prepare_run_directory`.
 """
@@ -17,6 +18,8 @@ from mtl.errors import ConfigError
 
 STAGES = ("joint", "single", "finetune")
 
+# See mtl.atomic.
+_TEMPORARY = re.compile(r"\..+\.tmp")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Names that some file systems refuse or take for a device, whatever follows their first dot.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
@@ -51,6 +54,8 @@ class RunDirectory:
         self.environment = path / "environment.json"
         self.result = path / "result.json"
         self.lock = path / "run.lock"
+        self.log = path / "log.txt"
+        self.failure = path / "failure.json"
 
     @property
     def own_names(self) -> frozenset[str]:
@@ -70,12 +75,18 @@ class RunDirectory:
         return StageDirectory(_inside(self.path, stage, *(_task_parts(task) if task is not None else ())))
 
     def content(self) -> list[Path]:
-        """What lies in the directory, apart from the lock and what others who try to take it leave for a moment."""
-        lock = self.lock.name
-        return [entry for entry in self.path.iterdir() if entry.name != lock and not entry.name.startswith(f".{lock}.")]
+        """What the run itself has in the directory.
+
+        That leaves out the lock, what a study keeps there about the run, and temporary files, which those who try to
+        take the lock leave for a moment and a process that is killed while it writes leaves behind.
+        """
+        others = {self.lock.name, self.log.name, self.failure.name}
+        return [
+            entry for entry in self.path.iterdir() if entry.name not in others and not _TEMPORARY.fullmatch(entry.name)
+        ]
 
     def clear(self) -> None:
-        """Delete everything in the directory except the lock, which belongs to whoever holds it."""
+        """Delete all of :meth:`content`; the lock belongs to whoever holds it."""
         for entry in self.content():
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)

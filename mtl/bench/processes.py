@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mtl.bench.records import Answer, Request
 from mtl.errors import ConfigError, DataError, MtlError, NonFiniteError
+from mtl.runtime.processes import search_path
 
 Runner = Callable[[Request], Answer]
 
@@ -25,7 +26,7 @@ def run_section(request: Request) -> Answer:
         asked.write_text(request.model_dump_json(), encoding="utf-8")
         done = subprocess.run(
             [sys.executable, "-m", "mtl.bench.section", str(asked), str(answered)],
-            env=os.environ | {"PYTHONPATH": _search_path()},
+            env=os.environ | {"PYTHONPATH": search_path()},
             # What libraries print there is no result.
             stdout=subprocess.DEVNULL,
             check=False,
@@ -39,9 +40,3 @@ def run_section(request: Request) -> Answer:
     if answer.failure is not None:
         raise _ERRORS.get(answer.failure.exit_code, MtlError)(answer.failure.message)
     return answer
-
-
-def _search_path() -> str:
-    """Where this package was found, so that a section measures the same code whatever directory it is started in."""
-    here = str(Path(__file__).resolve().parents[2])
-    return os.pathsep.join(path for path in (here, os.environ.get("PYTHONPATH")) if path)

@@ -4,7 +4,22 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mtl.cli import bench, compare, doctor, evaluate, export, plan, plot, predict, prepare, run, submit, table, tasks
+from mtl.cli import (
+    bench,
+    compare,
+    doctor,
+    evaluate,
+    export,
+    plan,
+    plot,
+    predict,
+    prepare,
+    run,
+    study,
+    submit,
+    table,
+    tasks,
+)
 from mtl.cli.arguments import Verb
 from mtl.cli.messages import messages_on_stderr, printable, rank_mark
 from mtl.errors import ConfigError, MtlError
@@ -17,6 +32,7 @@ VERBS: tuple[Verb, ...] = (
     predict.VERB,
     submit.VERB,
     export.VERB,
+    study.VERB,
     table.VERB,
     compare.VERB,
     plot.VERB,

@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -31,11 +31,13 @@ def load_config(sources: str | Path | Sequence[str | Path], overrides: Sequence[
     return validate_config(read_document(sources, overrides))
 
 
-def read_document(sources: str | Path | Sequence[str | Path], overrides: Sequence[str] = ()) -> dict[str, Any]:
+def read_document(
+    sources: str | Path | Sequence[str | Path], overrides: Sequence[str | Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """The merged settings before validation, all values still text; task files are replaced by what they say.
 
-    A task file's path is relative to the folder of the config that names it, on the command line to the working
-    directory.
+    An override is ``key=value``, or a document of settings. A task file's path is relative to the folder of the config
+    that names it, on the command line (and in a document, where it was not made absolute) to the working directory.
     """
     directory = configs_directory()
     document = read_yaml(directory / "base.yaml")
@@ -43,7 +45,8 @@ def read_document(sources: str | Path | Sequence[str | Path], overrides: Sequenc
         path = _find(source, directory)
         document = merge(document, anchored(read_yaml(path), path))
     for override in overrides:
-        document = merge(document, anchored(nested(*parse_assignment(override)), Path("command line")))
+        layer = nested(*parse_assignment(override)) if isinstance(override, str) else override
+        document = merge(document, anchored(layer, Path("command line")))
     return _without_emptied_blocks(with_definitions(document))
 
 

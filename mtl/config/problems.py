@@ -14,16 +14,17 @@ from mtl.config.run import RunConfig, StageSettings
 from mtl.config.settings import Settings, keys_of
 
 
-def describe_problems(error: ValidationError, *, prefix: str = "") -> list[str]:
+def describe_problems(error: ValidationError, *, prefix: str = "", root: type[Settings] | None = None) -> list[str]:
     """One line a wrong key, ``path: what is wrong``, with the nearest known key or the known kinds where that helps.
 
-    ``prefix`` is the block that the settings came from, put before every path.
+    ``prefix`` is the block that the settings came from, put before every path. ``root`` is the type that was validated,
+    where it is neither a run's settings nor a stage's.
     """
-    root = RunConfig if error.title == RunConfig.__name__ else StageSettings
+    root = root or (RunConfig if error.title == RunConfig.__name__ else StageSettings)
     lines: dict[str, list[str]] = {}
     for details in error.errors(include_url=False):
         path, owner = _locate(details["loc"], root)
-        message = _explain(details, owner, path, prefix=prefix)
+        message = _explain(details, owner, path, prefix=prefix, root=root)
         messages = lines.setdefault(_join(prefix, *path) or "config", [])
         if message not in messages:
             messages.append(message)
@@ -45,6 +46,9 @@ def _groups(field: FieldInfo) -> dict[str, type[Settings]]:
         if isinstance(mark, OneOf):
             return dict(mark.registry.items())
     annotation = field.annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        members = [member for member in get_args(annotation) if member is not type(None)]
+        annotation = members[0] if len(members) == 1 else None
     return {"": annotation} if isinstance(annotation, type) and issubclass(annotation, Settings) else {}
 
 
@@ -83,10 +87,12 @@ def _without_union_member(parts: list[int | str], annotation: Any) -> list[int |
     return [part for part in parts[is_union:] if part != "[key]"]
 
 
-def _explain(details: ErrorDetails, owner: type[Settings], path: list[str], *, prefix: str) -> str:
+def _explain(
+    details: ErrorDetails, owner: type[Settings], path: list[str], *, prefix: str, root: type[Settings]
+) -> str:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"unknown key{_suggestion(path, owner, prefix)}"
+        return f"unknown key{_suggestion(path, owner, prefix, root)}"
     if kind == "missing":
         return "is not set" + ("; e.g. tasks=[glue]" if path == ["tasks"] else "")
     if kind == "union_tag_invalid":
@@ -103,12 +109,12 @@ def _explain(details: ErrorDetails, owner: type[Settings], path: list[str], *, p
     return message if isinstance(value, Mapping) else f"{message}, not {'null' if value is None else value}"
 
 
-def _suggestion(path: list[str], owner: type[Settings], prefix: str) -> str:
+def _suggestion(path: list[str], owner: type[Settings], prefix: str, root: type[Settings]) -> str:
     *parents, name = path
     near = difflib.get_close_matches(name, keys_of(owner), n=1)
     if near:
         return f"; did you mean {_join(prefix, *parents, near[0])}?"
-    everywhere = list(known_paths(RunConfig if not prefix else StageSettings))
+    everywhere = list(known_paths(root))
     elsewhere = [known for known in everywhere if known.endswith(f".{name}") and known != ".".join(path)]
     if elsewhere:
         return f"; did you mean {' or '.join(_join(prefix, known) for known in dict.fromkeys(elsewhere))}?"

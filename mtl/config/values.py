@@ -19,7 +19,7 @@ def parse_assignment(text: str) -> tuple[tuple[str, ...], Any]:
     path, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"{text}: is neither a config nor an assignment. {_HOW}.")
-    return _parse_path(path.strip(), text), _parse_value(value.strip(), text)
+    return parse_path(path.strip(), text), _parse_value(value.strip(), text)
 
 
 def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -29,7 +29,8 @@ def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
     return {path[0]: value}
 
 
-def _parse_path(path: str, text: str) -> tuple[str, ...]:
+def parse_path(path: str, text: str) -> tuple[str, ...]:
+    """The keys of a dotted path; ``text`` is what errors say it stands in. Raises ConfigError for what is no path."""
     parts: list[str] = []
     position = 0
     while position < len(path) or not parts:

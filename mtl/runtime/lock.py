@@ -35,6 +35,22 @@ class Holder(BaseModel):
     token: str
 
 
+def holder_of(path: Path) -> Holder | None:
+    """Who holds the lock file ``path``; None where there is none, or it says nothing that can be read."""
+    try:
+        return Holder.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def is_taken(path: Path) -> bool:
+    """Whether someone may be at work behind the lock file ``path``: all but a process of this host that is gone."""
+    holder = holder_of(path)
+    if holder is None:
+        return path.exists()
+    return holder.host != socket.gethostname() or is_running(holder.pid, holder.process_start)
+
+
 class RunLock:
     """Holds the lock file ``path`` while the ``with`` block runs; makes its directory where that is missing,
     and takes back what it made if nothing else came into it.
@@ -68,7 +84,7 @@ class RunLock:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # A forked child leaves the lock to its parent; whoever took over by hand keeps what they took.
-        if os.getpid() != self._holder.pid or self._read() != self._holder:
+        if os.getpid() != self._holder.pid or holder_of(self._path) != self._holder:
             return
         self._path.unlink()
         for place in self._made:
@@ -102,7 +118,7 @@ class RunLock:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if not self._is_still(descriptor):
                 return False
-            self._require_dead(self._read())
+            self._require_dead(holder_of(self._path))
             write_text_atomically(self._path, self._holder.model_dump_json())
             return True
         finally:
@@ -128,9 +144,3 @@ class RunLock:
                 "wait for it, stop it, or change out="
             )
         _logger.warning("taking over %s: process %d, which held it, is gone", self._path, other.pid)
-
-    def _read(self) -> Holder | None:
-        try:
-            return Holder.model_validate_json(self._path.read_bytes())
-        except (FileNotFoundError, ValidationError):
-            return None

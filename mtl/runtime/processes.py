@@ -1,4 +1,7 @@
-"""Whether a process noted down earlier still runs: by its number and its start, since numbers are used again."""
+"""What this process may use, where others find this package, and whether one noted down earlier still runs.
+
+The latter is told by its number and its start, since numbers are used again.
+"""
 
 import os
 from pathlib import Path
@@ -28,6 +31,12 @@ def is_running(pid: int, start: int | None) -> bool:
     if not fields:
         return True
     return fields[0] not in ("Z", "X") and (start is None or int(fields[19]) == start)
+
+
+def search_path() -> str:
+    """PYTHONPATH for a process that is to run this very code, whatever directory it is started in."""
+    here = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(path for path in (here, os.environ.get("PYTHONPATH")) if path)
 
 
 def _stat_fields(pid: int) -> list[str]:

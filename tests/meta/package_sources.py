@@ -31,6 +31,7 @@ LAYERS = (
     "stages",
     "bench",
     "studies",
+    "registration",
     "api",
     "cli",
     "__main__",

@@ -1,0 +1,44 @@
+"""The studies that come with the project, and the README's example, are ones that can be started."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mtl.studies.equal import check_equal
+from mtl.studies.expand import expand
+from mtl.studies.spec import read_study
+
+EXPERIMENTS = sorted((Path(__file__).resolve().parents[2] / "experiments").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_a_study_has_a_question_and_one_comparison_and_can_be_started(path: Path) -> None:
+    study = read_study(path)
+    assert study.name == path.stem
+    assert study.question.endswith("?")
+    assert study.primary is not None
+    runs = expand(study, Path("out"))
+    assert len(runs) >= 15
+    check_equal(study, runs)
+
+
+def test_the_sampling_study_is_as_large_as_it_says() -> None:
+    (path,) = (path for path in EXPERIMENTS if path.stem == "mini_sampling")
+    assert len(expand(read_study(path), Path("out"))) == 25
+
+
+def test_the_example_of_the_readme_can_be_started(repository: Path, tmp_path: Path) -> None:
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```yaml\n(name: mini_sampling\n.*?)^```", readme, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "study.yaml").write_text(example, encoding="utf-8")
+    study = read_study(tmp_path / "study.yaml")
+    assert len(expand(study, tmp_path)) == 10
+
+
+def test_every_key_of_a_study_is_told_in_the_readme(repository: Path) -> None:
+    from mtl.studies.spec import SlurmSettings, StudySpec
+
+    section = (repository / "README.md").read_text(encoding="utf-8").split("\n## Studies")[1].split("\n## ")[0]
+    keys = {*StudySpec.model_fields, *SlurmSettings.model_fields}
+    assert {key for key in keys if not re.search(rf"\b{key}\b", section)} == set()
