@@ -51,7 +51,9 @@ def check_directory(directory: StudyDirectory, study: StudySpec, runs: Sequence[
     """
     check_place(directory.path)
     if not directory.study.is_file():
-        if directory.path.is_dir() and any(directory.path.iterdir()):
+        # Names with a dot are files that are being written, or none of anybody's work.
+        entries = directory.path.iterdir() if directory.path.is_dir() else ()
+        if any(not entry.name.startswith(".") for entry in entries) and not directory.study.is_file():
             raise ConfigError(f"{directory.path} is not empty and holds no study: choose another --out")
         return
     before = read_study(directory.study)
@@ -66,11 +68,12 @@ def check_directory(directory: StudyDirectory, study: StudySpec, runs: Sequence[
 
 def write_study(directory: StudyDirectory, study: StudySpec, runs: Sequence[PlannedRun]) -> None:
     """Write study.yaml and the settings of every run; what has not changed stays untouched."""
+    # First, so that another start at the same moment finds a study here and not a directory of somebody else's. Configs
+    # that are missing after a crash belong to runs that were not begun, and are written by the next start.
+    _write(directory.study, study_text(study))
     for run in runs:
         document = run.config.model_dump(mode="json")
         _write(directory.config(run), yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
-    # Last, so that a directory with a study.yaml has all of its configs.
-    _write(directory.study, study_text(study))
 
 
 class Claims:

@@ -117,6 +117,19 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert list(files(tmp_path)) == ["thesis.tex"]
 
 
+def test_a_start_that_broke_off_is_made_good(tmp_path: Path) -> None:
+    start(tmp_path, study(**PROMISED))
+    whole = files(tmp_path)
+    for path in tmp_path.glob("configs/*/seed-2.yaml"):
+        path.unlink()
+    (tmp_path / ".study.yaml.1.abcd.tmp").write_text("half")
+    start(tmp_path, study(**PROMISED))
+    assert {name: text for name, text in files(tmp_path).items() if not name.startswith(".")} == whole
+    (tmp_path / "study.yaml").unlink()
+    with pytest.raises(ConfigError, match="holds no study"):
+        start(tmp_path, study(**PROMISED))
+
+
 def test_a_claim_lasts_as_long_as_its_holder(tmp_path: Path) -> None:
     directory = StudyDirectory(tmp_path)
     (run, other) = expand(study(), tmp_path)
