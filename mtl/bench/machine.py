@@ -113,6 +113,8 @@ def measure_case(config: RunConfig, case: Case, *, clock: Clock = time.perf_coun
     evaluation_bytes = peak_memory(hardware.device)
     forget_peak(hardware.device)
     work, largest, seconds = trial.train()
+    # That of the evaluation batch is one more.
+    sizes = len(trial.sizes) + 1.0
     shape, head = shape_of(case), head_of(case)
     encoder = shape.parameters
     assert encoder is not None
@@ -124,9 +126,14 @@ def measure_case(config: RunConfig, case: Case, *, clock: Clock = time.perf_coun
         evaluation=quantities(evaluation),
         evaluation_seconds=evaluation_seconds,
         fixed_bytes=fixed_bytes(hardware.device.type, encoder, head.parameters(shape.width)),
-        training_memory={"base": 1.0, "elements": largest.elements, "scores": largest.scores},
+        training_memory={"base": 1.0, "elements": largest.elements, "scores": largest.scores, "sizes": sizes},
         training_bytes=peak_memory(hardware.device),
-        evaluation_memory={"base": 1.0, "widest": widest(shape, tokens), "scores": evaluation.scores / shape.layers},
+        evaluation_memory={
+            "base": 1.0,
+            "widest": widest(shape, tokens),
+            "scores": evaluation.scores / shape.layers,
+            "sizes": 2.0,
+        },
         evaluation_bytes=evaluation_bytes,
     ), hardware
 
@@ -179,6 +186,8 @@ class _Trial:
     clock: Clock
     lengths: IntArray = field(init=False)
     parts: Parts = field(init=False)
+    sizes: set[int] = field(default_factory=set)
+    """Tokens of the updates that were run, each number once."""
 
     def __post_init__(self) -> None:
         self.lengths = row_lengths(self.case)
@@ -188,7 +197,11 @@ class _Trial:
 
     def start(self) -> None:
         """One update."""
-        self.parts.updater.run(next(self._updates))
+        self._run(next(self._updates))
+
+    def _run(self, update: PreparedUpdate) -> None:
+        self.parts.updater.run(update)
+        self.sizes.add(update.work.tokens)
 
     def evaluate(self) -> tuple[Work, float]:
         """The rows of an update as one batch, again and again: its work, and the median of its times."""
@@ -210,10 +223,10 @@ class _Trial:
         times: list[float] = []
         works: list[Work] = []
         for _ in range(_WARMUP - 1):
-            self.parts.updater.run(next(self._updates))
+            self._run(next(self._updates))
         began = self._now()
         for update in self._updates:
-            self.parts.updater.run(update)
+            self._run(update)
             now = self._now()
             times.append(now - began)
             works.append(self._of(update))

@@ -57,13 +57,13 @@ def fit_machine(
             _OF_EVALUATION, [case.evaluation for case in cases], [case.evaluation_seconds for case in cases]
         ),
         training_memory=fit_nonnegative(
-            ("base", "elements", "scores"),
+            ("base", "elements", "scores", "sizes"),
             [case.training_memory for case in cases],
             [case.training_bytes for case in cases],
             known=fixed,
         ),
         evaluation_memory=fit_nonnegative(
-            ("base", "widest", "scores"),
+            ("base", "widest", "scores", "sizes"),
             [case.evaluation_memory for case in cases],
             [case.evaluation_bytes for case in cases],
             known=fixed,

@@ -4,18 +4,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+
+import numpy as np
 
 from mtl.config.encoder import SequenceHeadSettings
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig, Stage, StageSettings
-from mtl.costs.gpus import ADAMW_BYTES, Gpu
-from mtl.costs.machine import TRAINED_BYTES, MachineProfile
+from mtl.costs.pace import Footprint, Pace
 from mtl.costs.shape import EncoderShape
 from mtl.costs.work import (
     HeadShape,
     Passage,
-    Work,
     forward_flops,
     model_parameters,
     pass_work,
@@ -34,58 +33,7 @@ SNAPSHOTS = 10
 _WEIGHT_BYTES, _MOMENT_BYTES = 4, 8
 # How far above the mean the largest update of a training lies, in standard deviations.
 _LARGEST = 3.0
-
-
-class Pace(Protocol):
-    """How long work takes somewhere, and how much memory."""
-
-    def training_seconds(self, work: Work, flops: float, updates: float, parameters: float) -> float:
-        """Of so many updates of ``work`` and useful ``flops`` together."""
-        ...
-
-    def evaluation_seconds(self, work: Work, flops: float, batches: float, parameters: float) -> float:
-        """Of so many batches together."""
-        ...
-
-    def memory(self, encoder: int, heads: int, training: Work, wide: float, scores: float) -> float:
-        """The most at any time: in the largest update, or in an evaluation batch."""
-        ...
-
-
-@dataclass(frozen=True)
-class OnMachine:
-    """As a machine was measured."""
-
-    profile: MachineProfile
-
-    def training_seconds(self, work: Work, flops: float, updates: float, parameters: float) -> float:
-        return self.profile.training_seconds(work)
-
-    def evaluation_seconds(self, work: Work, flops: float, batches: float, parameters: float) -> float:
-        return self.profile.evaluation_seconds(work)
-
-    def memory(self, encoder: int, heads: int, training: Work, wide: float, scores: float) -> float:
-        fixed = self.profile.fixed_bytes(encoder, heads)
-        kept = {"base": 1.0, "elements": training.elements, "scores": training.scores}
-        passing = {"base": 1.0, "widest": wide, "scores": scores}
-        return fixed + max(self.profile.training_memory.predict(kept), self.profile.evaluation_memory.predict(passing))
-
-
-@dataclass(frozen=True)
-class OnGpu:
-    """As a datasheet lets expect."""
-
-    gpu: Gpu
-
-    def training_seconds(self, work: Work, flops: float, updates: float, parameters: float) -> float:
-        return self.gpu.seconds(flops, ADAMW_BYTES * parameters * updates)
-
-    def evaluation_seconds(self, work: Work, flops: float, batches: float, parameters: float) -> float:
-        return self.gpu.seconds(flops, _WEIGHT_BYTES * parameters * batches)
-
-    def memory(self, encoder: int, heads: int, training: Work, wide: float, scores: float) -> float:
-        kept = self.gpu.training_bytes(training.elements, training.scores)
-        return TRAINED_BYTES * (encoder + heads) + max(kept, self.gpu.evaluation_bytes(wide))
+_FURTHEST = 6.0
 
 
 @dataclass(frozen=True)
@@ -242,21 +190,26 @@ class ModelCosts:
         largest = pass_work(
             shape, each.times(self._spread(each) / micro), parameters, first_only=first_only, training=True
         )
-        memory = self.pace.memory(shape.parameters, parameters - shape.parameters, largest, wide, scores)
+        sizes = expected_sizes(micro * updates, self._deviation(each) / micro)
+        footprint = Footprint(shape.parameters, parameters - shape.parameters, largest, wide, scores, sizes)
+        memory = self.pace.memory(footprint)
         return seconds, scoring, memory
 
     def _spread(self, each: Passage) -> float:
         """How many times the mean update's tokens the largest one has; 1 where updates are sized in tokens."""
-        rows = self._settings.training.rows_per_update
-        if rows is None:
+        if self._settings.training.rows_per_update is None:
             return 1.0
-        squares = 0.0
+        return 1.0 + _LARGEST * self._deviation(each) / each.tokens
+
+    def _deviation(self, each: Passage) -> float:
+        """Standard deviation of an update's tokens; in one sized in tokens that of its last row."""
+        mean = squares = 0.0
         for task in self.plan.tasks:
             lengths = self.lengths[task.task, "train"]
             assert lengths is not None
+            mean += task.share * lengths.tokens / lengths.rows
             squares += task.share * lengths.squared_rows / lengths.rows
-        mean = each.tokens / rows
-        return 1.0 + _LARGEST * math.sqrt(max(0.0, squares - mean * mean) / rows) / mean
+        return math.sqrt(max(0.0, squares - mean * mean) * (self._settings.training.rows_per_update or 1))
 
     def _disk(self, updates: int | None) -> tuple[float | None, float | None]:
         """Bytes of checkpoints at the training's end, and the most at any time."""
@@ -279,3 +232,12 @@ def evaluations(settings: StageSettings, updates: int) -> int:
     if settings.selection.on == "last":
         return 0 if every is None else (updates - 1) // every
     return math.ceil(updates / (every or math.ceil(updates / SNAPSHOTS)))
+
+
+def expected_sizes(draws: int, deviation: float) -> float:
+    """How many different whole numbers come up in so many draws from a normal distribution of that deviation."""
+    if deviation < 1.0:
+        return float(min(draws, 1))
+    places = np.arange(-math.ceil(_FURTHEST * deviation), math.ceil(_FURTHEST * deviation) + 1)
+    chances = np.exp(-0.5 * np.square(places / deviation)) / (deviation * math.sqrt(2.0 * math.pi))
+    return float((1.0 - np.power(1.0 - np.minimum(chances, 1.0), draws)).sum())

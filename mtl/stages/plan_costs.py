@@ -8,12 +8,13 @@ from mtl.config.locations import cache_directory, data_root
 from mtl.config.run import RunConfig, Stage
 from mtl.costs.gpus import REACHED, gpu_called
 from mtl.costs.machine import find_profile, machine_key
+from mtl.costs.pace import OnGpu, OnMachine, Pace
 from mtl.costs.shape import EncoderShape, encoder_shape
 from mtl.costs.work import Passage, training_flops
 from mtl.data.lengths import LengthsKey, RowLengths, known_lengths
 from mtl.data.sources import count_rows
 from mtl.data.tokenizer_mark import tokenizer_mark
-from mtl.stages.model_costs import ModelCosts, OnGpu, OnMachine, Pace
+from mtl.stages.model_costs import ModelCosts
 from mtl.stages.plan_records import Cost, RunCosts, StageCosts, StagePlan
 from mtl.stages.sizes import most_train_rows
 from mtl.tasks.registry import get, split_roles

@@ -12,14 +12,19 @@ KEY = MachineKey(processor="a processor", cores_usable=2, threads=1, torch="2", 
 TRUE = {
     "flops": 1e-11, "elements": 5e-8, "scores": 2e-8, "masks": 1e-9, "parameters": 3e-9, "layers": 1e-3, "passes": 5e-3,
 }  # fmt: skip
-MEMORY = {"base": 5e8, "elements": 60.0, "scores": 5.0}
+MEMORY = {"base": 5e8, "elements": 60.0, "scores": 5.0, "sizes": 1e7}
 
 
 def case(number: int) -> CaseMeasure:
     """A measurement without noise of a machine with the coefficients above."""
     draws = np.random.default_rng(number)
     work = {name: float(draws.uniform(0.1, 2.0) / TRUE[name] / 100) for name in WORK_NAMES}
-    kept = {"base": 1.0, "elements": float(draws.uniform(1e5, 1e7)), "scores": float(draws.uniform(1e6, 1e8))}
+    kept = {
+        "base": 1.0,
+        "elements": float(draws.uniform(1e5, 1e7)),
+        "scores": float(draws.uniform(1e6, 1e8)),
+        "sizes": float(draws.integers(5, 60)),
+    }
     passing = {"base": 1.0, "widest": float(draws.uniform(1e5, 1e7)), "scores": 0.0}
     fixed = float(draws.uniform(1e7, 1e9))
     return CaseMeasure(

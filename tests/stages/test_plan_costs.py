@@ -5,13 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mtl
 from mtl.config.load import load_config
 from mtl.config.training import SelectionSettings
 from mtl.costs.machine import machine_key
-from mtl.stages.model_costs import evaluations
+from mtl.stages.model_costs import evaluations, expected_sizes
 from mtl.stages.plan import plan_run
 from mtl.stages.prepare import prepare
 
@@ -116,3 +117,10 @@ def test_another_precision_is_another_machine() -> None:
     training = mtl.config.run.StageSettings().training
     other = training.model_copy(update={"precision": "fp32"})
     assert machine_key(training) != machine_key(other)
+
+
+def test_how_many_different_sizes_come_up() -> None:
+    draws = np.random.default_rng(1).normal(0.0, 30.0, (200, 250)).round()
+    assert expected_sizes(250, 30.0) == pytest.approx(np.mean([np.unique(row).size for row in draws]), rel=0.02)
+    assert expected_sizes(250, 0.0) == 1.0
+    assert expected_sizes(10, 1e5) == pytest.approx(10.0, rel=1e-3)
