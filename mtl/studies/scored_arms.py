@@ -10,7 +10,8 @@ from mtl.errors import ConfigError
 from mtl.records import StageName, StageRecord
 from mtl.studies.find import FoundRun
 
-_SEED_FOLDER = re.compile(r"seed-\d+")
+# A study adds the first digits of the run's hash.
+_SEED_FOLDER = re.compile(r"seed-\d+(-[0-9a-f]{8})?")
 _HASH_LETTERS = 8
 
 
@@ -40,7 +41,7 @@ class Arm:
 def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
     """An arm for each stage of each set of runs that differ in their seed only, in the order in which they first come.
 
-    An arm is called after its folder where its runs lie in ``<arm>/seed-<number>``, else by its hash; by its stage
+    An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its hash; by its stage
     alone where all runs are of one arm, and with its stage where arms have several. Tasks that the runs' configs define
     are known from here on.
     """
