@@ -41,9 +41,9 @@ class Arm:
 def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
     """An arm for each stage of each set of runs that differ in their seed only, in the order in which they first come.
 
-    An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its hash; by its stage
-    alone where all runs are of one arm, and with its stage where arms have several. Tasks that the runs' configs define
-    are known from here on.
+    An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its
+    hash; by its stage alone where all runs are of one arm, and with its stage where arms have several. Tasks that the
+    runs' configs define are known from here on.
     """
     for run in found:
         if run.directory.config.is_file():
