@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from mtl.studies.columns import aligned
 
@@ -23,12 +24,16 @@ _TEX = {
 }
 
 
+Tone = Literal["plain", "good", "bad", "quiet"]
+
+
 @dataclass(frozen=True)
 class Text:
-    """What stands in a cell; ``bold`` where it is to stand out."""
+    """What stands in a cell; ``bold`` where it is to stand out. Where there are colours, ``tone`` is one."""
 
     text: str
     bold: bool = False
+    tone: Tone = "plain"
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,21 @@ def markdown(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
     """Pipe tables, and the notes as a list."""
     lines: list[str] = []
     for sheet in sheets:
-        marks = [":--" if place < sheet.words else "--:" for place in range(len(sheet.header))]
-        rows = [[_strong(cell) for cell in row] for row in sheet.rows]
-        cells = [[_escaped(title) for title in sheet.header], marks, *rows]
-        lines += [f"**{_escaped(sheet.title)}**", "", *(f"| {' | '.join(row)} |" for row in cells), ""]
-    return "\n".join([*lines, *(f"- {_escaped(note)}" for note in notes)]) + "\n"
+        lines += [f"**{escaped(sheet.title)}**", "", *markdown_rows(sheet), ""]
+    return "\n".join([*lines, *(f"- {escaped(note)}" for note in notes)]) + "\n"
+
+
+def markdown_rows(sheet: Sheet) -> list[str]:
+    """The lines of one pipe table."""
+    marks = [":--" if place < sheet.words else "--:" for place in range(len(sheet.header))]
+    rows = [[_strong(cell) for cell in row] for row in sheet.rows]
+    cells = [[escaped(title) for title in sheet.header], marks, *rows]
+    return [f"| {' | '.join(row)} |" for row in cells]
+
+
+def escaped(plain: str) -> str:
+    """``plain`` without what Markdown would take for a mark of its own."""
+    return plain.replace("|", "\\|").replace("*", "\\*")
 
 
 def latex(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
@@ -78,11 +93,7 @@ def latex(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
 
 
 def _strong(cell: Text) -> str:
-    return f"**{_escaped(cell.text)}**" if cell.bold else _escaped(cell.text)
-
-
-def _escaped(plain: str) -> str:
-    return plain.replace("|", "\\|").replace("*", "\\*")
+    return f"**{escaped(cell.text)}**" if cell.bold else escaped(cell.text)
 
 
 def _tex_cell(cell: Text) -> str:

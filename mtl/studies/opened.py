@@ -1,0 +1,129 @@
+"""A study opened again: its file, every run that it has, and how each of them stands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mtl.config.run import RunConfig
+from mtl.errors import ConfigError, DataError
+from mtl.records import read_result
+from mtl.rundir import RunDirectory
+from mtl.studies.expand import PlannedRun, expand
+from mtl.studies.find import FoundRun
+from mtl.studies.run_state import RunState, read_failure, state_of
+from mtl.studies.scored_arms import Arm, find_arm, scored_arms
+from mtl.studies.spec import StudySpec, read_study
+from mtl.studies.study_files import StudyDirectory
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One run of a study: ``found`` has its result, as far as it got; ``failure`` says how it ended where it failed."""
+
+    arms: tuple[str, ...]
+    seed: int
+    config: RunConfig
+    directory: Path
+    state: RunState
+    found: FoundRun | None
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class OpenedStudy:
+    """A study and all of its runs, arms in its order and seeds within."""
+
+    path: Path
+    spec: StudySpec
+    runs: tuple[StudyRun, ...]
+
+    @property
+    def arm_names(self) -> tuple[str, ...]:
+        """Every arm; those that share their runs with an earlier one come with it."""
+        return tuple(dict.fromkeys(name for run in self.runs for name in run.arms))
+
+    def results(self) -> list[FoundRun]:
+        """The runs that have a result; DataError where none has."""
+        found = [run.found for run in self.runs if run.found is not None]
+        if not found:
+            raise DataError(f"no run of the study in {self.path} has a result yet: mtl study carries them out")
+        return found
+
+    def scored(self) -> tuple[Arm, ...]:
+        """The arms that have results, in the order of the study; DataError where there is none."""
+        return scored_arms(self.results())
+
+    def label(self, arm: str) -> str:
+        """What the runs of ``arm`` are called: of arms that share their runs, the first."""
+        return next((run.arms[0] for run in self.runs if arm in run.arms), arm)
+
+    def comparison(self, arms: Sequence[Arm], baseline: str | None = None) -> "NamedComparison | None":
+        """What the study compares its arms with; None where it names no baseline, and ``baseline`` does not either.
+
+        ConfigError where the study has named its primary comparison and ``baseline`` is to replace it.
+        """
+        primary = self.spec.primary
+        if primary is None:
+            named = baseline or self.spec.baseline
+            return None if named is None else NamedComparison(find_arm(arms, self.label(named)).name, None, None)
+        if baseline is not None:
+            raise ConfigError(
+                f"the study {self.spec.name} named its comparison before it ran: {primary.arm} against "
+                f"{self.spec.baseline} by {primary.score}; leave --baseline out, or name {self.path / 'runs'} instead"
+            )
+        other = f"{self.label(self.spec.baseline or '')}:{primary.baseline_stage or primary.stage}"
+        return NamedComparison(find_arm(arms, other).name, f"{self.label(primary.arm)}:{primary.stage}", primary.score)
+
+
+@dataclass(frozen=True)
+class NamedComparison:
+    """The baseline among scored arms, and the primary comparison with it: the name of an arm, which may have no result
+    yet, and the score. Both are None in an exploratory study.
+    """
+
+    baseline: str
+    arm: str | None
+    score: str | None
+
+
+def is_study(paths: Sequence[Path]) -> bool:
+    """Whether ``paths`` are the directory of one study."""
+    return len(paths) == 1 and StudyDirectory(paths[0]).study.is_file()
+
+
+def open_study(path: Path) -> OpenedStudy:
+    """The study in the directory ``path``.
+
+    ConfigError where there is none, or where it can no longer be expanded: a recipe is gone, or a task. DataError where
+    a file of a run is damaged.
+    """
+    directory = StudyDirectory(path)
+    if not directory.study.is_file():
+        raise ConfigError(
+            f"{path} holds no study.yaml, so it is no study: name the directory that mtl study was given as --out; "
+            "mtl table takes runs of any kind"
+        )
+    spec = read_study(directory.study)
+    return OpenedStudy(path, spec, tuple(_open(run) for run in expand(spec, path)))
+
+
+def _open(run: PlannedRun) -> StudyRun:
+    place = _place(run)
+    result = RunDirectory(place).result
+    found = FoundRun(RunDirectory(place), read_result(result)) if result.is_file() else None
+    failure = read_failure(place)
+    told = None if failure is None else failure.message
+    return StudyRun(run.arms, run.seed, run.config, place, state_of(place), found, told)
+
+
+def _place(run: PlannedRun) -> Path:
+    """Where the run lies. Another version of mtl may have given its folder another hash: then arm and seed tell."""
+    if run.directory.is_dir():
+        return run.directory
+    beside = run.directory.parent
+    others = sorted({*beside.glob(f"seed-{run.seed}-*"), *beside.glob(f"seed-{run.seed}")})
+    if len(others) > 1:
+        raise ConfigError(
+            f"{others[0]} and {others[1]} are both runs of {run.title}: move the one away that does not belong here"
+        )
+    return others[0] if others else run.directory
