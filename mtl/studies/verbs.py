@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from mtl.studies.comparable import Kind
     from mtl.studies.compare import Comparison
+    from mtl.studies.pictures.draw import Drawn
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -50,22 +51,31 @@ def plot(
     paths: Paths,
     out: str | Path,
     *,
-    baseline: str,
+    baseline: str | None = None,
     primary: tuple[str, str] | None = None,
     allow_different: "Sequence[Kind]" = (),
-) -> list[Path]:
-    """Draw ``picture`` (``forest``, ``cost``, ``sweep``) of runs into ``out``; the paths of its files, CSV first.
+) -> "Drawn":
+    """Draw ``picture``, one of ``mtl.studies.pictures.PICTURES``, of runs into ``out``.
 
-    The other arguments are as of :func:`table`.
+    What is returned has the files, the CSV first, and a caption. The other arguments are as of :func:`table`; pictures
+    that compare no arms with a baseline need none.
     """
     from mtl.studies.find import find_runs
     from mtl.studies.pictures.draw import draw_picture
+    from mtl.studies.pictures.picture import Source
+    from mtl.studies.pictures.registry import find_picture
     from mtl.studies.scored_arms import scored_arms
     from mtl.studies.study_table import Primary, study_table
 
+    find_picture(picture)
+    arms = scored_arms(find_runs(_listed(paths)))
+    if baseline is None:
+        if primary is not None:
+            raise ConfigError("a primary comparison needs a baseline; name an arm")
+        return draw_picture(picture, Source(arms, None, allow_different), Path(out))
     named = None if primary is None else Primary(*primary)
-    compared = study_table(scored_arms(find_runs(_listed(paths))), baseline, primary=named, allowed=allow_different)
-    return draw_picture(picture, compared, Path(out))
+    compared = study_table(arms, baseline, primary=named, allowed=allow_different)
+    return draw_picture(picture, Source(arms, compared, allow_different), Path(out))
 
 
 def results(paths: Paths) -> "pandas.DataFrame":
