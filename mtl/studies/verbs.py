@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from mtl.studies.comparable import Kind
     from mtl.studies.compare import Comparison
-    from mtl.studies.find import FoundRun
-    from mtl.studies.study_table import StudyTable
+    from mtl.studies.pictures.draw import Drawn
     from mtl.studies.table_layout import TableLayout
 
 Paths = str | Path | Sequence[str | Path]
@@ -34,47 +33,17 @@ def table(
     (arm, score) is the one comparison that was named before; ``allow_different`` what the arms may differ in. The
     directory of a study brings its own baseline and primary comparison. ``shown`` chooses and names what is shown.
     """
+    from mtl.studies.compared import compared
     from mtl.studies.layout import lay_out
     from mtl.studies.study_layout import lay_out_study
     from mtl.studies.table import arm_tables
 
-    found = _compared(paths, baseline, primary, allow_different)
-    if isinstance(found, list):
-        return lay_out(arm_tables([run.result for run in found]), layout, shown)
-    return lay_out_study(found, layout, shown)
-
-
-def _compared(
-    paths: Paths, baseline: str | None, primary: tuple[str, str] | None, allow_different: "Sequence[Kind]"
-) -> "StudyTable | list[FoundRun]":
-    """The table that the arguments mean, or the runs alone where nothing names a baseline."""
-    from mtl.studies.find import find_runs
-    from mtl.studies.opened import is_study, open_study
-    from mtl.studies.scored_arms import scored_arms
-    from mtl.studies.study_table import Primary, study_table
-
-    listed = _listed(paths)
-    if is_study(listed):
-        study = open_study(listed[0])
-        if primary is not None:
-            raise ConfigError(
-                f"the study {study.spec.name} named its primary comparison, or none, before it ran; "
-                f"leave --primary out, or name {study.path / 'runs'} instead"
-            )
-        arms = study.scored()
-        named = study.comparison(arms, baseline)
-        if named is not None:
-            by = None if named.arm is None or named.score is None else Primary(named.arm, named.score)
-            return study_table(arms, named.baseline, primary=by, allowed=allow_different)
-        found = study.results()
-    else:
-        found = find_runs(listed)
-        if baseline is not None:
-            by = None if primary is None else Primary(*primary)
-            return study_table(scored_arms(found), baseline, primary=by, allowed=allow_different)
-    if primary is not None or allow_different:
-        raise ConfigError("a primary comparison and allowed differences need a baseline; name an arm")
-    return found
+    found = compared(_listed(paths), baseline, primary, allow_different)
+    if found.table is not None:
+        return lay_out_study(found.table, layout, shown)
+    if allow_different:
+        raise ConfigError("allowed differences need a baseline; name an arm")
+    return lay_out(arm_tables([run.result for run in found.runs]), layout, shown)
 
 
 def plot(
@@ -82,22 +51,23 @@ def plot(
     paths: Paths,
     out: str | Path,
     *,
-    baseline: str,
+    baseline: str | None = None,
     primary: tuple[str, str] | None = None,
     allow_different: "Sequence[Kind]" = (),
-) -> list[Path]:
-    """Draw ``picture`` (``forest``, ``cost``, ``sweep``) of runs into ``out``; the paths of its files, CSV first.
+) -> "Drawn":
+    """Draw ``picture``, one of ``mtl.studies.pictures.PICTURES``, of runs into ``out``.
 
-    The other arguments are as of :func:`table`.
+    What is returned has the files, the CSV first, and a caption. The other arguments are as of :func:`table`; pictures
+    that compare no arms with a baseline need none.
     """
-    from mtl.studies.find import find_runs
+    from mtl.studies.compared import compared
     from mtl.studies.pictures.draw import draw_picture
-    from mtl.studies.scored_arms import scored_arms
-    from mtl.studies.study_table import Primary, study_table
+    from mtl.studies.pictures.picture import Source
+    from mtl.studies.pictures.registry import find_picture
 
-    named = None if primary is None else Primary(*primary)
-    compared = study_table(scored_arms(find_runs(_listed(paths))), baseline, primary=named, allowed=allow_different)
-    return draw_picture(picture, compared, Path(out))
+    find_picture(picture)
+    found = compared(_listed(paths), baseline, primary, allow_different)
+    return draw_picture(picture, Source(found.arms, found.table, allow_different), Path(out))
 
 
 def report(study: str | Path, out: str | Path | None = None, *, allow_different: "Sequence[Kind]" = ()) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtl.errors import ConfigError
+from mtl.studies.pictures.picture import Drawing, Source
 from mtl.studies.pictures.save import GREY, style
 from mtl.studies.statistics.mean import interval_of_mean
 from mtl.studies.study_table import StudyTable
@@ -34,6 +35,17 @@ class CostPoint:
     high: float | None
     runs: int
     efficient: bool
+
+
+def cost(source: Source) -> Drawing:
+    """Score against cost, of the source's table."""
+    points = cost_points(source.compared())
+    return Drawing(
+        points,
+        f"Mean score of {points[0].suite} against the operations of all training that led to it. Bars: 95% intervals "
+        "of the mean over seeds, uncorrected. Grey line: arms that no other arm beats at both.",
+        tuple(f"{point.arm} has one run, so no interval" for point in points if point.runs < 2),
+    )
 
 
 def cost_points(table: StudyTable) -> list[CostPoint]:

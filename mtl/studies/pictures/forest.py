@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtl.errors import ConfigError
+from mtl.studies.pictures.picture import Drawing, Source
 from mtl.studies.pictures.save import BAND, GREY, style
 from mtl.studies.study_table import StudyTable
 
@@ -31,6 +32,24 @@ class ForestPoint:
     high: float
     detectable: float
     distinguishable: bool
+
+
+def forest(source: Source) -> Drawing:
+    """The forest of the source's table."""
+    table = source.compared()
+    untested = dict.fromkeys(each.untested for each in table.comparisons if each.untested is not None)
+    return Drawing(forest_points(table), forest_caption(table), tuple(f"no test: {reason}" for reason in untested))
+
+
+def forest_caption(table: StudyTable) -> str:
+    """What the forest of ``table`` shows."""
+    alone = "" if table.primary is None else f", {table.primary.arm} by {table.primary.score} tested alone"
+    return (
+        f"Difference to {table.baseline} in points, tasks by their number of training examples (n). Bars: 95% "
+        "intervals from the variance over seeds and over examples, not corrected for the number of comparisons. "
+        f"Filled: distinguishable after Holm's correction{alone}. Grey: smaller differences than 80% of such studies "
+        "would find."
+    )
 
 
 def forest_points(table: StudyTable) -> list[ForestPoint]:

@@ -45,6 +45,8 @@ _SETTINGS: Any = {
     "svg.hashsalt": "mtl",
 }
 _RESOLUTION = 300
+# No date in any of them.
+_FORMATS: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
 
 def save_picture(
@@ -55,24 +57,48 @@ def save_picture(
     ``numbers`` are dataclasses, a line each; ``draw`` gets an empty figure, the numbers and the width in inches, and
     sets the height. ConfigError where matplotlib is not installed.
     """
+    _check_matplotlib()
+    out.mkdir(parents=True, exist_ok=True)
+    written = [out / f"{name}.csv"]
+    write_text_atomically(written[0], picture_csv(numbers))
+    for width_name, width in WIDTHS.items():
+        for suffix, content in _rendered(numbers, draw, width, tuple(_FORMATS)).items():
+            written.append(out / f"{name}-{width_name}.{suffix}")
+            write_bytes_atomically(written[-1], content)
+    return written
+
+
+def picture_svg(
+    numbers: Sequence[Any], draw: "Callable[[Figure, Sequence[Any], float], None]", width: float = WIDTHS["page"]
+) -> str:
+    """The picture alone, as the text of an SVG file; arguments and errors as of :func:`save_picture`."""
+    _check_matplotlib()
+    return _rendered(numbers, draw, width, ("svg",))["svg"].decode("utf-8")
+
+
+def _check_matplotlib() -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise ConfigError("pictures need the package matplotlib: pip install 'mtl[plot]'")
+
+
+def _rendered(
+    numbers: Sequence[Any],
+    draw: "Callable[[Figure, Sequence[Any], float], None]",
+    width: float,
+    formats: Sequence[str],
+) -> dict[str, bytes]:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    out.mkdir(parents=True, exist_ok=True)
-    written = [out / f"{name}.csv"]
-    write_text_atomically(written[0], _csv(numbers))
-    for width_name, width in WIDTHS.items():
-        with rc_context(_SETTINGS):
-            figure = Figure(figsize=(width, width), layout="constrained")
-            draw(figure, numbers, width)
-            for suffix, metadata in (("svg", {"Date": None}), ("pdf", {"CreationDate": None}), ("png", {})):
-                content = io.BytesIO()
-                figure.savefig(content, format=suffix, dpi=_RESOLUTION, metadata=metadata)
-                written.append(out / f"{name}-{width_name}.{suffix}")
-                write_bytes_atomically(written[-1], content.getvalue())
-    return written
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=(width, width), layout="constrained")
+        draw(figure, numbers, width)
+        found = {}
+        for name in formats:
+            content = io.BytesIO()
+            figure.savefig(content, format=name, dpi=_RESOLUTION, metadata=_FORMATS[name])
+            found[name] = content.getvalue()
+    return found
 
 
 def style(place: int) -> tuple[str, str]:
@@ -80,7 +106,8 @@ def style(place: int) -> tuple[str, str]:
     return COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
 
 
-def _csv(numbers: Sequence[Any]) -> str:
+def picture_csv(numbers: Sequence[Any]) -> str:
+    """The numbers as the CSV file holds them, a line each under a header."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([field.name for field in fields(numbers[0])])

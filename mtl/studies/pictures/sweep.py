@@ -11,6 +11,7 @@ from mtl.config.resolve import resolve_stage
 from mtl.config.sampling import ProportionalSampling, TemperatureSampling, UniformSampling
 from mtl.errors import ConfigError
 from mtl.records import StageName
+from mtl.studies.pictures.picture import Drawing, Source
 from mtl.studies.pictures.save import style
 from mtl.studies.scored_arms import Arm
 from mtl.studies.statistics.mean import interval_of_mean
@@ -42,6 +43,15 @@ class SweepPoint:
     low: float | None
     high: float | None
     scores: tuple[float, ...]
+
+
+def sweep(source: Source) -> Drawing:
+    """The sweep of the source's table."""
+    return Drawing(
+        sweep_points(source.compared()),
+        "Mean score against the sampling temperature (1: in proportion to sizes, ∞: every task alike). Ribbons: 95% "
+        "intervals of the mean over seeds, uncorrected. Dots: seeds.",
+    )
 
 
 def sweep_points(table: StudyTable) -> list[SweepPoint]:
