@@ -33,7 +33,7 @@ def compared(
 ) -> Compared:
     """The runs at ``paths``; the directory of one study brings its own baseline and primary comparison.
 
-    ConfigError where a study's primary comparison is to be replaced, or one is named without a baseline.
+    ConfigError where a study's own comparison is to be replaced, or one is named without a baseline.
     """
     if is_study(paths):
         return _of_study(paths[0], baseline, primary, allowed)
@@ -48,13 +48,8 @@ def compared(
 
 def _of_study(path: Path, baseline: str | None, primary: tuple[str, str] | None, allowed: Collection[Kind]) -> Compared:
     study = open_study(path)
-    if primary is not None:
-        raise ConfigError(
-            f"the study {study.spec.name} named its primary comparison, or that it has none, before it ran; leave "
-            f"--primary out, or name {path / 'runs'} instead"
-        )
     arms = study.scored()
-    named = study.comparison(arms, baseline)
+    named = study.comparison(arms, baseline, primary)
     if named is None:
         return Compared(tuple(study.results()), None)
     by = None if named.arm is None or named.score is None else Primary(named.arm, named.score)

@@ -9,17 +9,20 @@ from mtl.errors import ConfigError, DataError
 from mtl.records import read_result
 from mtl.rundir import RunDirectory
 from mtl.studies.expand import PlannedRun, expand
-from mtl.studies.find import FoundRun
+from mtl.studies.find import FoundRun, find_runs
 from mtl.studies.run_state import RunState, read_failure, state_of
 from mtl.studies.scored_arms import Arm, find_arm, scored_arms
 from mtl.studies.spec import StudySpec, read_study
 from mtl.studies.study_files import StudyDirectory
+
+_HASH = "[0-9a-f]" * 8
 
 
 @dataclass(frozen=True)
 class StudyRun:
     """One run of a study: ``found`` has its result, as far as it got; ``failure`` says how it ended where it failed."""
 
+    title: str
     arms: tuple[str, ...]
     seed: int
     config: RunConfig
@@ -44,10 +47,10 @@ class OpenedStudy:
 
     def results(self) -> list[FoundRun]:
         """The runs that have a result; DataError where none has."""
-        found = [run.found for run in self.runs if run.found is not None]
+        found = [run.directory for run in self.runs if run.found is not None]
         if not found:
             raise DataError(f"no run of the study in {self.path} has a result yet: mtl study carries them out")
-        return found
+        return find_runs(found)
 
     def scored(self) -> tuple[Arm, ...]:
         """The arms that have results, in the order of the study; DataError where there is none."""
@@ -57,22 +60,42 @@ class OpenedStudy:
         """What the runs of ``arm`` are called: of arms that share their runs, the first."""
         return next((run.arms[0] for run in self.runs if arm in run.arms), arm)
 
-    def comparison(self, arms: Sequence[Arm], baseline: str | None = None) -> "NamedComparison | None":
+    def comparison(
+        self, arms: Sequence[Arm], baseline: str | None = None, primary: tuple[str, str] | None = None
+    ) -> "NamedComparison | None":
         """What the study compares its arms with; None where it names no baseline, and ``baseline`` does not either.
 
-        ConfigError where the study has named its primary comparison and ``baseline`` is to replace it.
+        ConfigError where ``baseline`` or ``primary`` (arm, score) differ from what the study named before it ran: a
+        comparison that is chosen after the scores are known proves nothing.
         """
+        named = self._named(arms, baseline)
+        if baseline is not None and self.spec.baseline is not None:
+            self._refuse_other("--baseline", find_arm(arms, self.label(baseline)).name, named and named.baseline)
+        if primary is not None:
+            own = None if named is None or named.arm is None else (find_arm(arms, named.arm).name, named.score)
+            self._refuse_other("--primary", (find_arm(arms, self.label(primary[0])).name, primary[1]), own)
+        return named
+
+    def _named(self, arms: Sequence[Arm], baseline: str | None) -> "NamedComparison | None":
         primary = self.spec.primary
         if primary is None:
-            named = baseline or self.spec.baseline
-            return None if named is None else NamedComparison(find_arm(arms, self.label(named)).name, None, None)
-        if baseline is not None:
-            raise ConfigError(
-                f"the study {self.spec.name} named its comparison before it ran: {primary.arm} against "
-                f"{self.spec.baseline} by {primary.score}; leave --baseline out, or name {self.path / 'runs'} instead"
+            reference = baseline or self.spec.baseline
+            return (
+                None if reference is None else NamedComparison(find_arm(arms, self.label(reference)).name, None, None)
             )
         other = f"{self.label(self.spec.baseline or '')}:{primary.baseline_stage or primary.stage}"
         return NamedComparison(find_arm(arms, other).name, f"{self.label(primary.arm)}:{primary.stage}", primary.score)
+
+    def _refuse_other(self, flag: str, asked: object, own: object) -> None:
+        if asked != own:
+            primary = self.spec.primary
+            named = "no primary comparison"
+            if primary is not None:
+                named = f"{primary.arm} against {self.spec.baseline} by {primary.score}"
+            raise ConfigError(
+                f"{flag} is not what the study {self.spec.name} named before it ran ({named}): leave it out, or name "
+                f"{self.path / 'runs'} to explore"
+            )
 
 
 @dataclass(frozen=True)
@@ -113,15 +136,15 @@ def _open(run: PlannedRun) -> StudyRun:
     found = FoundRun(RunDirectory(place), read_result(result)) if result.is_file() else None
     failure = read_failure(place)
     told = None if failure is None else failure.message
-    return StudyRun(run.arms, run.seed, run.config, place, state_of(place), found, told)
+    return StudyRun(run.title, run.arms, run.seed, run.config, place, state_of(place), found, told)
 
 
 def _place(run: PlannedRun) -> Path:
-    """Where the run lies. Another version of mtl may have given its folder another hash: then arm and seed tell."""
+    """Where the run lies. Another version of mtl may have given its folder another hash: then the rest of it tells."""
     if run.directory.is_dir():
         return run.directory
-    beside = run.directory.parent
-    others = sorted({*beside.glob(f"seed-{run.seed}-*"), *beside.glob(f"seed-{run.seed}")})
+    repetition = run.directory.name.rpartition("-")[0]
+    others = sorted(run.directory.parent.glob(f"{repetition}-{_HASH}"))
     if len(others) > 1:
         raise ConfigError(
             f"{others[0]} and {others[1]} are both runs of {run.title}: move the one away that does not belong here"

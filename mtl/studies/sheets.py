@@ -24,12 +24,14 @@ _TEX = {
 }
 
 
-Tone = Literal["plain", "good", "bad", "quiet"]
+Tone = Literal["plain", "good", "bad", "quiet", "marked"]
 
 
 @dataclass(frozen=True)
 class Text:
-    """What stands in a cell; ``bold`` where it is to stand out. Where there are colours, ``tone`` is one."""
+    """What stands in a cell; ``bold`` where it is to stand out. Where there are colours, ``tone`` is one;
+    ``marked`` is the one row of its sheet that matters most.
+    """
 
     text: str
     bold: bool = False

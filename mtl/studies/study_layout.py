@@ -91,7 +91,8 @@ def _difference(each: Comparison, shown: TableLayout) -> Iterator[Text]:
     yield Text(f"[{low}, {high}]")
     yield Text(f"{each.estimate.degrees:.1f}")
     yield Text(p_value(each.estimate.p_value))
-    yield Text("primary" if each.primary or each.p_adjusted is None else p_value(each.p_adjusted))
+    alone = each.primary or each.p_adjusted is None
+    yield Text("primary", tone="marked") if alone or each.p_adjusted is None else Text(p_value(each.p_adjusted))
     known = each.distinguishable or each.detectable is None
     yield Text("-" if known or each.detectable is None else detectable(each.detectable, shown.decimals))
 

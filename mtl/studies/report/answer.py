@@ -35,8 +35,8 @@ def answer(content: Content) -> Answer:
         why = content.no_primary or content.no_table or f"no run of {primary.arm} has the score {primary.score}"
         return Answer(
             "not yet",
-            f"The primary comparison, {primary.arm} against {content.study.spec.baseline} by {primary.score}, cannot be "
-            f"made yet: {why}.",
+            f"The primary comparison, {primary.arm} against {content.study.spec.baseline} by {primary.score}, cannot "
+            f"be made yet: {why}.",
         )
     return _found(table, found)
 

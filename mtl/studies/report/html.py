@@ -21,7 +21,7 @@ def escaped(text: str) -> Html:
     return Html(html.escape(_FORBIDDEN.sub("\ufffd", text)))
 
 
-def tag(name: str, *content: str, **attributes: str | None) -> Html:
+def tag(name: str, /, *content: str, **attributes: str | None) -> Html:
     """An element. An attribute loses a trailing underscore (``class_``), others become hyphens; None leaves it out."""
     named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     shown = "".join(f' {key}="{escaped(value)}"' for key, value in named.items())
