@@ -8,14 +8,28 @@ from collections.abc import Mapping
 
 from mtl.errors import ConfigError
 from mtl.studies.pictures.cost import cost, draw_cost
+from mtl.studies.pictures.curves import curves
+from mtl.studies.pictures.draw_curves import draw_curves
+from mtl.studies.pictures.draw_fraction import draw_fraction
+from mtl.studies.pictures.draw_probabilities import draw_probabilities
+from mtl.studies.pictures.draw_transfer import draw_transfer
+from mtl.studies.pictures.epochs import draw_epochs, epochs
 from mtl.studies.pictures.forest import draw_forest, forest
+from mtl.studies.pictures.fraction import fraction
 from mtl.studies.pictures.picture import Drawing, Picture, Source
+from mtl.studies.pictures.probabilities import probabilities
 from mtl.studies.pictures.sweep import draw_sweep, sweep
+from mtl.studies.pictures.transfer import transfer
 
 REGISTRY: Mapping[str, Picture] = {
     "forest": Picture(forest, draw_forest),
     "cost": Picture(cost, draw_cost),
     "sweep": Picture(sweep, draw_sweep),
+    "transfer": Picture(transfer, draw_transfer),
+    "fraction": Picture(fraction, draw_fraction),
+    "curves": Picture(curves, draw_curves),
+    "probabilities": Picture(probabilities, draw_probabilities),
+    "epochs": Picture(epochs, draw_epochs),
 }
 
 

@@ -23,7 +23,14 @@ WIDTHS = {"column": 3.3, "page": 6.8}
 # Okabe and Ito, "Color universal design": told apart with every common kind of colour blindness, and by the marker.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+# For areas side by side there may be more: Okabe and Ito's and more; dashes in black are seen on all of them.
+AREAS = (
+    *("#0072B2", "#E69F00", "#009E73", "#F0E442", "#D55E00", "#56B4E9", "#CC79A7", "#999999"),
+    *("#882255", "#DDCC77", "#332288", "#AADDCC"),
+)
 GREY, BAND = "#808080", "#D9D9D9"
+
+UNCORRECTED = "(95% intervals over seeds, uncorrected)"
 
 # Any: newer releases of matplotlib type the names of settings, older ones do not.
 _SETTINGS: Any = {
