@@ -38,7 +38,7 @@ def lay_out(tables: Sequence[ArmTable], layout: Layout, shown: TableLayout | Non
 
 def _text(table: ArmTable, shown: TableLayout) -> list[str]:
     sheet = _sheet(table, shown)
-    rows = [[cell.text for cell in row] for row in sheet.rows]
+    rows = [[cell.text for cell in row] for row in sheet.body]
     return [
         f"arm {table.arm_hash[:12]}",
         *aligned(sheet.header, rows, left=range(sheet.words)),

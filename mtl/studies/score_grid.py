@@ -74,8 +74,8 @@ def _spread(cell: Cell, spread: Spread) -> float | None:
 
 
 def _transposed(title: str, header: Sequence[str], lines: Sequence[Sequence[Text]]) -> Sheet:
-    """Columns as rows; what each score is has a row of its own under the header."""
+    """Columns as rows; what each score is stands under its name."""
     names = ("arm", *(line[0].text for line in lines))
-    metrics = (Text(""), *(line[1] for line in lines))
-    rows = [(Text(header[place]), *(line[place] for line in lines)) for place in range(2, len(header))]
-    return Sheet(title, names, (metrics, *rows), words=1)
+    metrics = ("", *(line[1].text for line in lines))
+    rows = tuple((Text(header[place]), *(line[place] for line in lines)) for place in range(2, len(header)))
+    return Sheet(title, names, rows, words=1, second_header=metrics)

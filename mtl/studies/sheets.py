@@ -24,6 +24,8 @@ _TEX = {
 }
 
 
+_FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}"
+
 Tone = Literal["plain", "good", "bad", "quiet", "marked"]
 
 
@@ -40,19 +42,28 @@ class Text:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table: its title, a header, rows of as many cells, and the number of columns from the left that are words."""
+    """One table: its title, a header, rows of as many cells, and the number of columns from the left that are words.
+
+    ``second_header`` is a second line of the header, where there is one.
+    """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[Text, ...], ...]
     words: int = 1
+    second_header: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> tuple[tuple[Text, ...], ...]:
+        """The rows, for layouts whose header has one line: what is beyond that comes first."""
+        return (tuple(map(Text, self.second_header)), *self.rows) if self.second_header else self.rows
 
 
 def text(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
     """For a terminal; what is bold has ``>`` before it."""
     lines: list[str] = []
     for sheet in sheets:
-        rows = [["> " + cell.text if cell.bold else cell.text for cell in row] for row in sheet.rows]
+        rows = [["> " + cell.text if cell.bold else cell.text for cell in row] for row in sheet.body]
         lines += [sheet.title, *aligned(sheet.header, rows, left=range(sheet.words)), ""]
     return "\n".join([*lines, *notes]) + "\n"
 
@@ -68,7 +79,7 @@ def markdown(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
 def markdown_rows(sheet: Sheet) -> list[str]:
     """The lines of one pipe table."""
     marks = [":--" if place < sheet.words else "--:" for place in range(len(sheet.header))]
-    rows = [[_strong(cell) for cell in row] for row in sheet.rows]
+    rows = [[_strong(cell) for cell in row] for row in sheet.body]
     cells = [[escaped(title) for title in sheet.header], marks, *rows]
     return [f"| {' | '.join(row)} |" for row in cells]
 
@@ -79,15 +90,19 @@ def escaped(plain: str) -> str:
 
 
 def latex(sheets: Sequence[Sheet], notes: Sequence[str]) -> str:
-    """A fragment for a document that loads booktabs: a table for each sheet, the notes under the last."""
-    lines = [r"% Needs \usepackage{booktabs}; \usepackage[T1]{fontenc} for all signs."]
+    """A fragment for a document that loads booktabs and graphicx: a table for each sheet, the notes under the last.
+
+    A table that is wider than the text is made smaller, so that it never runs into the margin.
+    """
+    lines = [r"% Needs \usepackage{booktabs,graphicx}; \usepackage[T1]{fontenc} for all signs."]
     for place, sheet in enumerate(sheets):
         columns = "l" * sheet.words + "r" * (len(sheet.header) - sheet.words)
         lines += [r"\begin{table}", r"\centering\small", rf"\caption{{{_tex(sheet.title)}}}"]
-        lines += [rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule"]
-        lines += [" & ".join(map(_tex, sheet.header)) + r" \\", r"\midrule"]
-        lines += [" & ".join(map(_tex_cell, row)) + r" \\" for row in sheet.rows]
-        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [rf"{_FITTED}{{\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule"]
+        heads = [head for head in (sheet.header, sheet.second_header) if head]
+        lines += [" & ".join(map(_tex, head)) + r" \\" for head in heads]
+        lines += [r"\midrule", *(" & ".join(map(_tex_cell, row)) + r" \\" for row in sheet.rows)]
+        lines += [r"\bottomrule", r"\end{tabular}}"]
         if place == len(sheets) - 1 and notes:
             lines += [r"\begin{flushleft}\footnotesize", *(rf"{_tex(note)}\par" for note in notes), r"\end{flushleft}"]
         lines += [r"\end{table}", ""]

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from mtl.studies import sheets
@@ -13,7 +13,7 @@ from mtl.studies.scored_arms import Arm
 from mtl.studies.sheets import Sheet, Text, Tone
 from mtl.studies.study_table import ScoreRow, StudyTable
 from mtl.studies.table import Cell
-from mtl.studies.table_layout import TableLayout
+from mtl.studies.table_layout import Part, TableLayout
 
 StudyLayoutName = Literal["text", "md", "tex", "csv"]
 
@@ -40,7 +40,7 @@ def lay_out_study(table: StudyTable, layout: StudyLayoutName, shown: TableLayout
         "tex": sheets.latex,
     }
     makers = {"scores": scores_sheet, "differences": differences_sheet, "costs": costs_sheet}
-    return writers[layout]([makers[part](table, shown) for part in shown.parts], notes_sheet(table, shown))
+    return writers[layout]([makers[part](table, shown) for part in shown.parts], notes_of_table(table, shown))
 
 
 def scores_sheet(table: StudyTable, shown: TableLayout) -> Sheet:
@@ -54,9 +54,9 @@ def score_grid(table: StudyTable) -> ScoreGrid:
     return ScoreGrid(tuple(arm.name for arm in table.arms), tuple(len(arm.runs) for arm in table.arms), rows)
 
 
-def notes_sheet(table: StudyTable, shown: TableLayout) -> list[str]:
+def notes_of_table(table: StudyTable, shown: TableLayout) -> list[str]:
     """How to read the table, and what holds for its runs: seeds, selection, rows, encoder."""
-    notes = [*how_to_read(table), *with_spread(table.notes, shown.spread)]
+    notes = [*_how_to_read(table, shown.parts), *with_spread(table.notes, shown.spread)]
     return [*notes, *shown.note(left_out(score_grid(table), shown))]
 
 
@@ -147,8 +147,8 @@ def costs_sheet(table: StudyTable, shown: TableLayout) -> Sheet:
     return Sheet("Over all tasks, and cost", header, tuple(rows), words=2)
 
 
-def how_to_read(table: StudyTable) -> list[str]:
-    """What was tested how, and what each column means."""
+def _how_to_read(table: StudyTable, parts: Collection[Part]) -> list[str]:
+    """What was tested how, and what each column of the parts shown means."""
     if table.primary is None:
         first = "no primary comparison was named, so all are secondary: exploratory"
     else:
@@ -160,17 +160,30 @@ def how_to_read(table: StudyTable) -> list[str]:
         f"p (Holm) is corrected for {tests}; the 95% intervals are not corrected",
         "intervals and tests: variance over seeds (t) plus variance over examples, Satterthwaite's degrees of freedom",
         "paired t: at least five seeds whose runs drew the same sequence of tasks; else Welch t",
-        "detectable: the true difference that the test would find in 80% of such studies, at the level of Holm's first "
-        "step; what is not distinguishable is not known to be equal",
-        "bold (> in text): the best, and what is not distinguishable from it; nothing where some arm cannot be tested",
-        "delta-m: mean relative change of each task's metrics against the mean of the baseline's seeds; mean "
-        "difference and mean size (absolute values) are in points; tasks that no mean counts are left out",
-        "cost: means over seeds, what an arm started from included once; '-' where the files do not tell",
     ]
+    if "differences" in parts:
+        notes.append(
+            "detectable: the true difference that the test would find in 80% of such studies, at the level of Holm's "
+            "first step; what is not distinguishable is not known to be equal"
+        )
+    else:
+        used = dict.fromkeys(f"{each.pairing} t" for each in table.comparisons if each.estimate is not None)
+        notes.append(f"tests used: {', '.join(used) or 'none'}; what is not distinguishable is not known to be equal")
+    if "scores" in parts:
+        notes.append(
+            "bold (> in text): the best, and what is not distinguishable from it; nothing where some arm cannot be "
+            "tested"
+        )
+    if "costs" in parts:
+        notes += [
+            "delta-m: mean relative change of each task's metrics against the mean of the baseline's seeds; mean "
+            "difference and mean size (absolute values) are in points; tasks that no mean counts are left out",
+            "cost: means over seeds, what an arm started from included once; '-' where the files do not tell",
+        ]
     notes += dict.fromkeys(f"no test: {each.untested}" for each in table.comparisons if each.untested is not None)
-    notes += dict.fromkeys(
-        f"delta-m is not shown: {gain.withheld}" for gain in table.improvements.values() if gain.withheld is not None
-    )
+    if "costs" in parts:
+        gains = table.improvements.values()
+        notes += dict.fromkeys(f"delta-m is not shown: {gain.withheld}" for gain in gains if gain.withheld is not None)
     return notes
 
 

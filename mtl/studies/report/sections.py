@@ -12,7 +12,7 @@ from mtl.studies.report.machines import machine_rows
 from mtl.studies.report.tables import plain_sheet, table
 from mtl.studies.score_grid import GridRow, ScoreGrid, score_sheet
 from mtl.studies.spec import study_text
-from mtl.studies.study_layout import costs_sheet, differences_sheet, notes_sheet
+from mtl.studies.study_layout import costs_sheet, differences_sheet, notes_of_table
 from mtl.studies.study_table import counted_tasks
 from mtl.studies.table_layout import TableLayout
 
@@ -127,5 +127,5 @@ def machine(content: Content) -> Section:
 
 def reading(content: Content) -> Section:
     """How every number was made."""
-    notes = notes_sheet(content.table, _PLAIN) if content.table is not None else []
+    notes = notes_of_table(content.table, _PLAIN) if content.table is not None else []
     return section("reading", "How to read this", listed(notes, "notes"))

@@ -118,7 +118,8 @@ footer {
   section { margin-top: 2.4rem; }
   .answer { padding: 1.1rem 1.1rem 1rem; } .answer .said { font-size: 1.04rem; } .answer dl { gap: 0.6rem 1.6rem; }
   .caveats { padding: 0.9rem 1rem 0.3rem; }
-  th, td { padding: 0.4rem 0.55rem; } table:not(.grouped) td:not(.number) { white-space: normal; } figure img { padding: 0.5rem; }
+  th, td { padding: 0.4rem 0.55rem; } table:not(.grouped) td:not(.number) { white-space: normal; }
+  figure img { padding: 0.5rem; }
   .settings > div { display: block; }
 }
 @media print {

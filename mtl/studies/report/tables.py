@@ -15,9 +15,10 @@ def table(sheet: Sheet, *, wrap: bool = False) -> Html:
 
     With ``wrap`` the last column has lines of text.
     """
-    header = [
-        tag("th", name, scope="col", class_=None if place < sheet.words else "number")
-        for place, name in enumerate(sheet.header)
+    heads = [
+        tag("tr", *(_head(name, place, sheet.words) for place, name in enumerate(head)))
+        for head in (sheet.header, sheet.second_header)
+        if head
     ]
     groups = [list(rows) for _, rows in itertools.groupby(sheet.rows, key=lambda row: row[0].text)]
     grouped = any(len(group) > 1 for group in groups)
@@ -27,7 +28,7 @@ def table(sheet: Sheet, *, wrap: bool = False) -> Html:
         tag(
             "table",
             tag("caption", sheet.title),
-            tag("thead", tag("tr", *header)),
+            tag("thead", *heads),
             tag("tbody", *rows),
             class_="grouped" if grouped else None,
         ),
@@ -53,6 +54,10 @@ def _row(row: Sequence[Text], place: int, size: int, words: int) -> Html:
         name for name, holds in (("first", place == 0), ("marked", any(cell.tone == "marked" for cell in row))) if holds
     ]
     return tag("tr", *cells, class_=" ".join(classes) or None)
+
+
+def _head(name: str, column: int, words: int) -> Html:
+    return tag("th", name, scope="col", class_=None if column < words else "number")
 
 
 def _cell(cell: Text, column: int, words: int) -> Html:
