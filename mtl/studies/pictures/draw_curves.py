@@ -27,20 +27,25 @@ def draw_curves(figure: "Figure", points: Sequence[CurvePoint], width: float) ->
     across = min(len(panels), 2 if width < _NARROW else 3 if len(quantities) % 2 else 4)
     down = -(-len(panels) // across)
     legend = arm_legend(figure, {(point.number, point.arm) for point in points}, width)
-    figure.set_size_inches(width, _PANEL * down + legend + 0.2)
-    labels = task_labels(list(tasks), letters=1000)
-    letters = letters_in(width / across - 0.4)
+    titles = _titles(panels, letters_in(width / across - 0.4), plain=len(quantities) == 1)
+    lines = max(title.count("\n") for title in titles)
+    figure.set_size_inches(width, (_PANEL + 0.14 * lines) * down + legend + 0.2)
     grid = list(figure.subplots(down, across, squeeze=False).flat)
     for axes in grid[len(panels) :]:
         axes.remove()
-    for axes, (task, quantity) in zip(grid, panels, strict=False):
+    for axes, title, (task, quantity) in zip(grid, titles, panels, strict=False):
         _draw_panel(axes, [point for point in points if (point.task, point.quantity) == (task, quantity)])
-        title = labels[task] if len(quantities) == 1 else f"{labels[task]}: {quantity}"
-        axes.set_title(wrapped(title, letters))
+        axes.set_title(title)
         axes.locator_params(nbins=3)
     if len(quantities) == 1:
         figure.supylabel(quantities[0], fontsize=8)
     figure.supxlabel("updates of the arm's own training", fontsize=8)
+
+
+def _titles(panels: Sequence[tuple[str, str]], letters: int, *, plain: bool) -> list[str]:
+    """Of each panel its task, and unless ``plain`` its quantity."""
+    labels = task_labels([task for task, _ in panels], letters=1000)
+    return [wrapped(labels[task] if plain else f"{labels[task]}: {quantity}", letters) for task, quantity in panels]
 
 
 def _draw_panel(axes: "Axes", points: Sequence[CurvePoint]) -> None:

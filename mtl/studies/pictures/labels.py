@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 _MAY_BREAK = re.compile(r"(?<=[^A-Za-z0-9,.()])(?=[^ ])")
-INCHES_PER_LETTER = 0.075
+INCHES_PER_LETTER = 0.07
 """Of the 8-point letters of pictures: a little more than the mean, so that a line that should fit does."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from mtl.studies.pictures.labels import INCHES_PER_LETTER
+from mtl.studies.pictures.labels import INCHES_PER_LETTER, letters_in, wrapped
 from mtl.studies.pictures.save import style
 
 if TYPE_CHECKING:
@@ -36,8 +36,11 @@ def arm_legend(figure: "Figure", arms: Collection[tuple[int, str]], width: float
 def legend_above(figure: "Figure", handles: "Sequence[Artist]", width: float) -> float:
     """Put a legend of labelled handles above the picture, in as many columns as fit; the inches it takes."""
     columns = legend_columns([str(handle.get_label()) for handle in handles], width)
+    for handle in handles:
+        handle.set_label(wrapped(str(handle.get_label()), letters_in(width / columns - _HANDLE)))
     figure.legend(handles=list(handles), loc="outside upper center", ncols=columns, frameon=False, handletextpad=0.5)
-    return LINE * -(-len(handles) // columns)
+    lines = sum(str(handle.get_label()).count("\n") + 1 for handle in handles)
+    return LINE * -(-lines // columns)
 
 
 def line_of(number: int) -> str:
