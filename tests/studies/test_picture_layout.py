@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from mtl.studies.pictures.curves import CurvePoint
 from mtl.studies.pictures.epochs import EpochsPoint, spread
 from mtl.studies.pictures.forest import ForestPoint
 from mtl.studies.pictures.fraction import FractionPoint
-from mtl.studies.pictures.labels import task_labels, wrapped
+from mtl.studies.pictures.labels import short_number, task_labels, wrapped
 from mtl.studies.pictures.probabilities import SharePoint
 from mtl.studies.pictures.registry import REGISTRY
 from mtl.studies.pictures.save import SETTINGS, WIDTHS, picture_csv, picture_svg
@@ -89,7 +89,7 @@ def test_nothing_is_cut_off_and_no_numbers_of_an_axis_overlap(name: str, width: 
                 ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
                 labels = [label for tick in ticks for label in (tick.label1, tick.label2)]
                 boxes = [each.get_window_extent() for each in labels if each.get_visible() and each.get_text()]
-                assert not any(one.overlaps(other) for one, other in zip(boxes, boxes[1:], strict=False))
+                assert not any(one.overlaps(other) for one, other in pairwise(boxes))
             assert axes.bbox.height > 40 * figure.dpi / 100 or axes.get_label() == "<colorbar>"
 
 
@@ -105,6 +105,7 @@ def test_long_names_are_broken_after_signs() -> None:
     assert wrapped("a_very_long_name", 7) == "a_very_\nlong_\nname"
     assert wrapped("abcdefghij", 4) == "abcd\nefgh\nij"
     assert wrapped("short", 9) == "short"
+    assert [short_number(value) for value in (0, 2500, 25000, 2e6)] == ["0", "2500", "25k", "2,000k"]
     assert task_labels(["glue/rte", "glue/cola"]) == {"glue/rte": "rte", "glue/cola": "cola"}
     assert task_labels(["glue/rte", "own/rte"]) == {"glue/rte": "glue/rte", "own/rte": "own/rte"}
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mtl.studies.pictures.curves import CurvePoint
-from mtl.studies.pictures.labels import letters_in, task_labels, wrapped
+from mtl.studies.pictures.labels import letters_in, short_number, task_labels, wrapped
 from mtl.studies.pictures.legend import arm_legend, line_of
 from mtl.studies.pictures.save import style
 
@@ -19,6 +19,8 @@ _PANEL = 1.1
 
 def draw_curves(figure: "Figure", points: Sequence[CurvePoint], width: float) -> None:
     """A panel for each quantity of each task; a colour for each arm."""
+    from matplotlib.ticker import FuncFormatter
+
     quantities = list(dict.fromkeys(point.quantity for point in points))
     there = {(point.task, point.quantity) for point in points}
     tasks = dict.fromkeys(point.task for point in points)
@@ -36,7 +38,9 @@ def draw_curves(figure: "Figure", points: Sequence[CurvePoint], width: float) ->
     for axes, title, (task, quantity) in zip(grid, titles, panels, strict=False):
         _draw_panel(axes, [point for point in points if (point.task, point.quantity) == (task, quantity)])
         axes.set_title(title)
-        axes.locator_params(nbins=3)
+        axes.locator_params(axis="x", nbins=2 if width < _NARROW else 3)
+        axes.locator_params(axis="y", nbins=3)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
     if len(quantities) == 1:
         figure.supylabel(quantities[0], fontsize=8)
     figure.supxlabel("updates of the arm's own training", fontsize=8)

@@ -84,8 +84,15 @@ def _draw_line(axes: "Axes", points: Sequence[FractionPoint], colour: str) -> No
         places, lows, highs = zip(*ribbon, strict=True)
         axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
     for point in points:
-        places = [point.train_rows] * len(point.scores)
-        axes.plot(places, point.scores, "o", color=colour, alpha=0.35, markersize=3, markeredgewidth=0)
+        axes.plot(
+            [point.train_rows] * len(point.scores),
+            point.scores,
+            "o",
+            color=colour,
+            alpha=0.35,
+            markersize=3,
+            markeredgewidth=0,
+        )
 
 
 def _draw_arrow(axes: "Axes", points: Sequence[FractionPoint]) -> str:

@@ -4,6 +4,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mtl.studies.pictures.labels import letters_in, task_labels, widest, wrapped
 from mtl.studies.pictures.save import BAND
 from mtl.studies.pictures.stage_lines import STAGE_LINES
@@ -52,7 +54,7 @@ def draw_transfer(figure: "Figure", points: Sequence[TransferCell], width: float
         axes.set_xlabel("target" if len(stages) == 1 else f"target ({STAGE_LINES[stage].name})")
         axes.set_ylabel("trained together with")
     bar = figure.colorbar(scale, ax=list(figure.axes), location="bottom", aspect=40, pad=0.02)
-    bar.outline.set_linewidth(0.6)  # type: ignore[operator]
+    bar.outline.set_linewidth(0.6)
     bar.set_label(explanation)
 
 
@@ -77,7 +79,7 @@ def _draw_matrix(
     axes: "Axes", cells: Sequence[TransferCell], tasks: Sequence[str], scale: "ScalarMappable", *, decimals: bool
 ) -> None:
     for cell in cells:
-        colour = scale.to_rgba(cell.difference) if cell.distinguishable else BAND
+        colour = scale.to_rgba(np.array(cell.difference)) if cell.distinguishable else BAND
         text = _number(cell.difference, decimals, sign=True)
         place = tasks.index(cell.auxiliary), tasks.index(cell.target)
         slant = "normal" if cell.untested is None else "italic"

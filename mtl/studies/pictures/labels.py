@@ -26,6 +26,11 @@ def wrapped(name: str, letters: int) -> str:
     return "\n".join(lines)
 
 
+def short_number(value: float) -> str:
+    """A number of an axis, ten thousand and more in thousands: ``250``, ``25k``."""
+    return f"{value / 1000:,g}k" if abs(value) >= 10_000 else f"{value:g}"
+
+
 def letters_in(inches: float) -> int:
     """How many letters fit beside each other."""
     return max(4, int(inches / INCHES_PER_LETTER))

@@ -1,7 +1,7 @@
 """The legend above a picture: which colour, marker and dashes are which arm's."""
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from mtl.studies.pictures.labels import INCHES_PER_LETTER, letters_in, wrapped
 from mtl.studies.pictures.save import style
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
+_Dashes = Literal["-", "--", ":"]
+_DASHES: tuple[_Dashes, ...] = ("-", "--", ":")
 LINE = 0.17
 """Inches that a line of a legend takes."""
 _HANDLE = 0.45
@@ -43,6 +45,6 @@ def legend_above(figure: "Figure", handles: "Sequence[Artist]", width: float) ->
     return LINE * -(-lines // columns)
 
 
-def line_of(number: int) -> str:
+def line_of(number: int) -> _Dashes:
     """The dashes of the arm at ``number``: the second seven arms, which have the first seven's colours, have others."""
-    return ("-", "--", ":")[number // 7 % 3]
+    return _DASHES[number // 7 % len(_DASHES)]
