@@ -32,6 +32,7 @@ def write_run(
     rows: str = "f" * 64,
     counts: np.ndarray = COUNTS,
     predictions: bool = True,
+    train_rows: int = 100,
 ) -> Path:
     """A run of ``arm`` whose predictions are better by ``gain``; its scores are theirs."""
     run = RunDirectory(path)
@@ -45,7 +46,7 @@ def write_run(
             "selected_on": selected_on,
             "looks": looks,
             "selected_step": 2,
-            "train_rows": 100,
+            "train_rows": train_rows,
             "train_rows_official": 100,
             "splits": {"dev": {"metrics": found, "rows": ROWS, "rows_official": ROWS, "rows_sha256": rows}},
         }
