@@ -44,7 +44,7 @@ def test_no_run_is_exit_code_3(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize("flags", [["--primary", "joint=glue"], ["--allow-different", "data"]])
 def test_what_needs_a_baseline_says_so(flags: list[str], run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["table", str(run), *flags]) == 2
-    assert "need a baseline" in capsys.readouterr().err
+    assert "a baseline; name an arm" in capsys.readouterr().err
 
 
 def test_a_primary_comparison_has_an_arm_and_a_score(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
