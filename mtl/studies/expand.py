@@ -112,7 +112,7 @@ class _Expansion:
         source = None if arm.source is None else self._planned[arm.source, seed]
         config = arm.config.model_copy(update={"seed": seed})
         digest = _identity(config, arm.tasks, None if source is None else source.identity)
-        owner = self._owners.setdefault((digest, *_places(config)), (name, seed))
+        owner = self._owners.setdefault((digest, *places(config)), (name, seed))
         if owner != (name, seed):
             shared = self._planned[owner]
             shared = PlannedRun((*shared.arms, name), seed, shared.config, digest, shared.directory, shared.waits_for)
@@ -172,7 +172,7 @@ def _identity(config: RunConfig, tasks: Sequence[str], source: str | None) -> st
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _places(config: RunConfig) -> tuple[Any, ...]:
-    """Where a run reads from: equal settings mean equal runs only on the same files."""
+def places(config: RunConfig) -> tuple[Any, ...]:
+    """Where a run reads from: runs of equal identity are equal only on the same files."""
     defined = tuple(str(entry.get(ORIGIN)) for entry in config.tasks if not isinstance(entry, str))
     return (config.data.root, defined)
