@@ -74,6 +74,14 @@ class CostRecord(_Record):
     inherited: dict[str, "CostRecord"] = {}
 
 
+def sum_costs(first: CostRecord, second: CostRecord) -> CostRecord:
+    """Two trainings of one stage; what both inherited was spent once."""
+    sums = {
+        name: getattr(first, name) + getattr(second, name) for name in CostRecord.model_fields if name != "inherited"
+    }
+    return CostRecord(**sums, inherited={**first.inherited, **second.inherited})
+
+
 class StageRecord(_Record):
     """Everything one stage scored, by task and by suite, and its cost."""
 
@@ -93,7 +101,9 @@ class ResultRecord(_Record):
     """A whole run.
 
     ``partial``: some split, trained on or scored, lacks rows of the official release, so that nothing here may be
-    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only.
+    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only. ``chain_hash`` is
+    there where a run started from another one of the same seed, and equal where the runs started from are of one arm:
+    their weights differ with the seed, and so do the arm hashes of what starts from them.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
@@ -101,9 +111,15 @@ class ResultRecord(_Record):
     seed: int
     arm_hash: str
     run_hash: str
+    chain_hash: str | None = Field(default=None, exclude_if=lambda value: value is None)
     partial: bool
     encoder: EncoderRecord
     stages: dict[StageName, StageRecord] = {}
+
+    @property
+    def arm(self) -> str:
+        """Equal for the runs of one arm: runs that differ in their seed, and in that of what they start from, only."""
+        return self.chain_hash or self.arm_hash
 
 
 def read_result(path: Path) -> ResultRecord:

@@ -53,6 +53,11 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
     if order == ["joint", "finetune"]:
         _check_holdout(config, tasks)
     _check_finetune_from(config)
+    if config.init.by_task and "joint" in config.stages:
+        raise ConfigError(
+            f"init.stage={config.init.stage} without init.task starts each task from a model of its own, but a joint "
+            "stage has one model of all tasks: take joint out of stages, or set init.stage=joint or init.task"
+        )
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():
             beyond = sorted(set(override) - {"head"})

@@ -55,7 +55,7 @@ def arm_tables(results: Sequence[ResultRecord]) -> list[ArmTable]:
     """A table for each arm, in the order in which the arms first come."""
     arms: dict[str, list[ResultRecord]] = {}
     for result in results:
-        arms.setdefault(result.arm_hash, []).append(result)
+        arms.setdefault(result.arm, []).append(result)
     return [_arm_table(sorted(runs, key=lambda run: run.seed)) for runs in arms.values()]
 
 
@@ -67,7 +67,7 @@ def _arm_table(runs: Sequence[ResultRecord]) -> ArmTable:
         rows += [_task_row(task, stages, runs) for task in tasks if task.split("/")[0] == suite]
         rows += _suite_rows(suite, stages, runs)
     seeds = tuple(run.seed for run in runs)
-    return ArmTable(runs[0].arm_hash, seeds, stages, tuple(rows), notes_of(runs, stages))
+    return ArmTable(runs[0].arm, seeds, stages, tuple(rows), notes_of(runs, stages))
 
 
 def in_suite_order(runs: Sequence[ResultRecord]) -> list[str]:
