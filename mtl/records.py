@@ -5,6 +5,7 @@ out. Unknown keys, NaN and infinity are refused in both directions, so that a fi
 """
 
 import json
+import operator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,13 +26,21 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class SplitRecord(_Record):
-    """One split of one task: all its metrics over all its rows."""
+    """One split of one task: all its metrics over ``rows`` rows.
+
+    ``rows_at_hand`` is there where these are but a part of the split, always the same for one number of rows.
+    """
 
     metrics: dict[str, float]
     rows: Count
     rows_official: Count | None = None
     """Rows of the official release; None where the task has none."""
+    rows_at_hand: Count | None = Field(default=None, exclude_if=_is_none)
     rows_sha256: str
     """Fingerprint of what was scored: the file's bytes, or the generated rows."""
     flags: list[str] = []
@@ -40,7 +49,8 @@ class SplitRecord(_Record):
 class TaskRecord(_Record):
     """One task in one stage. ``looks`` counts how often the data it was selected on were scored.
 
-    ``train_rows`` are the rows of train at hand, a limit taken off; None where that is not known.
+    ``train_rows`` are the rows of train that were used; None where that is not known. ``labels_shuffled`` is there
+    where their labels were permuted: a control, whose scores are none of the task.
     """
 
     primary: float
@@ -49,6 +59,7 @@ class TaskRecord(_Record):
     selected_step: Count
     train_rows: Count | None = None
     train_rows_official: Count | None = None
+    labels_shuffled: bool = Field(default=False, exclude_if=operator.not_)
     splits: dict[str, SplitRecord]
 
 
@@ -111,7 +122,7 @@ class ResultRecord(_Record):
     seed: int
     arm_hash: str
     run_hash: str
-    chain_hash: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    chain_hash: str | None = Field(default=None, exclude_if=_is_none)
     partial: bool
     encoder: EncoderRecord
     stages: dict[StageName, StageRecord] = {}

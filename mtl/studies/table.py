@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mtl.records import ResultRecord, StageName, StageRecord, SuiteRecord
-from mtl.studies.notes import notes_of, other_rows
+from mtl.studies.notes import is_partial, notes_of
 from mtl.tasks.registry import get, names
 
 STAGES: tuple[StageName, ...] = ("single", "joint", "finetune")
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One task or suite: its cells by stage (None: not scored there). ``partial``: not the official release's rows."""
+    """One task or suite: its cells by stage (None: not scored there). ``partial``: its data are not the official ones."""
 
     name: str
     score: str
@@ -82,7 +82,7 @@ def _task_row(task: str, stages: Sequence[StageName], runs: Sequence[ResultRecor
         return [record.tasks[task].primary for record in _records(stage, runs) if task in record.tasks]
 
     partial = any(
-        other_rows(record.tasks[task]) for stage in stages for record in _records(stage, runs) if task in record.tasks
+        is_partial(record.tasks[task]) for stage in stages for record in _records(stage, runs) if task in record.tasks
     )
     return TableRow(task, what_is_scored(task), tuple(_cell(scores(stage)) for stage in stages), partial)
 

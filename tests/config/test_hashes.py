@@ -17,7 +17,7 @@ from mtl.config.settings import Settings, keys_of
 MINIMAL = ("tasks=[mini]",)
 TASKS = ("mini/a", "mini/b")
 # Values that no rule for a type's other values finds, and what has to be set for a value to be valid.
-OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]"}
+OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]", "data.fraction": "{mini/a: 0.5}"}
 NEEDS = {
     "selection.patience": ["selection.on=holdout"],
     "init.stage": ["init.stage=finetune", "init.task=mini/a"],
