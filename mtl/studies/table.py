@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One task or suite: its cells by stage (None: not scored there). ``partial``: its data are not the official ones."""
+    """One task or suite: its cells by stage (None: not scored there). ``partial``: on other data than official."""
 
     name: str
     score: str

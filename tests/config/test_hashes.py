@@ -167,6 +167,16 @@ def test_identity_is_plain_json() -> None:
     assert not set(document) & set(StageSettings.model_fields)
 
 
+def test_settings_that_came_later_leave_older_runs_what_they_were() -> None:
+    document = identity(load_config([], MINIMAL))
+    assert document["data"] == {"max_length": 128, "max_train_rows": None}
+    later = load_config([], [*MINIMAL, "data.fraction=1", "data.shuffled_labels=[mini/a]"])
+    assert difference(load_config([], MINIMAL), later) == [
+        "data.fraction: not set -> 1.0",
+        'data.shuffled_labels: not set -> ["mini/a"]',
+    ]
+
+
 def test_difference_names_what_changed() -> None:
     before = load_config([], [*MINIMAL, "training.updates=400"])
     after = load_config(
