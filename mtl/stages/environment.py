@@ -40,6 +40,7 @@ class RunEnvironment(BaseModel):
 
     arm_hash: str
     run_hash: str
+    chain_hash: str | None = None
     device: str
     precision: Precision
     precision_reason: str
@@ -49,6 +50,8 @@ class RunEnvironment(BaseModel):
     git_commit: str | None
     hardware: dict[str, JsonValue]
     encoder_sha256: str
+    init_sha256: dict[str, str] = {}
+    """What each task's models start from, where every task has another run's model of its own."""
     tokenizer_sha256: str
     data: dict[str, dict[str, dict[str, int | str | None]]]
 
@@ -92,11 +95,17 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         for task, found in context.everything.items()
         if found.spec.files_root is not None
     }
-    start = context.initial.sha256
-    arm = arm_hash(context.config, tasks=tuple(data), data_fingerprints=fingerprints, encoder_hash=start)
+    arm, chain = (
+        None
+        if start is None
+        else arm_hash(context.config, tasks=tuple(data), data_fingerprints=fingerprints, encoder_hash=start)
+        for start in (context.initial.sha256, context.initial.chain)
+    )
+    assert arm is not None
     return RunEnvironment(
         arm_hash=arm,
         run_hash=run_hash(arm, context.config.seed),
+        chain_hash=chain,
         device=hardware.device.type,
         precision=hardware.precision,
         precision_reason=hardware.reason,
@@ -106,6 +115,7 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         git_commit=git_commit(Path(__file__).parent),
         hardware=describe_hardware(),
         encoder_sha256=context.initial.loaded.weights_sha256,
+        init_sha256={task: start.sha256 for task, start in context.initial.by_task.items()},
         tokenizer_sha256=context.tokenizer.fingerprint,
         data=data,
     )

@@ -135,6 +135,7 @@ class _Training:
             selected_step=selected,
             train_rows=data.train_rows if isinstance(data, TaskData) else None,
             train_rows_official=data.spec.splits["train"].official_rows if isinstance(data, TaskData) else None,
+            labels_shuffled=isinstance(data, TaskData) and data.labels_shuffled,
             splits=splits,
         )
 

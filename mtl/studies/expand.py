@@ -16,6 +16,7 @@ from mtl.errors import ConfigError
 from mtl.stages.checks import check_config
 from mtl.studies.arms import arms_of
 from mtl.studies.spec import StudySpec
+from mtl.tasks.registry import split_roles
 
 ARM_REFERENCE = "arm:"
 """``init.from: arm:NAME`` starts a run from the run of that arm with the same seed."""
@@ -74,6 +75,7 @@ class _Expansion:
             for name, document in arms_of(study, stages_before_arms(study)).items()
         }
         self._order = self._sources_first()
+        _check_sources(self._arms)
         _check_comparison(study, self._arms)
         self._planned: dict[tuple[str, int], PlannedRun] = {}
         self._owners: dict[tuple[Any, ...], tuple[str, int]] = {}
@@ -138,6 +140,25 @@ def _make_arm(study: StudySpec, name: str, document: Mapping[str, Any]) -> _Arm:
     start = config.init.from_
     source = start.removeprefix(ARM_REFERENCE) if start is not None and start.startswith(ARM_REFERENCE) else None
     return _Arm(config, tasks, source)
+
+
+def _check_sources(arms: Mapping[str, _Arm]) -> None:
+    """What an arm starts from is a model that its source trains."""
+    for name, arm in arms.items():
+        if arm.source is None:
+            continue
+        source, init = arms[arm.source], arm.config.init
+        if init.stage not in source.config.stages:
+            raise ConfigError(
+                f"arm {name}: init.stage is {init.stage}, but the arm {arm.source} has only the stages "
+                f"{list(source.config.stages)}"
+            )
+        wanted = split_roles(arm.tasks)[0] if init.by_task else () if init.task is None else (init.task,)
+        missing = sorted(set(wanted) - set(split_roles(source.tasks)[0]))
+        if missing:
+            raise ConfigError(
+                f"arm {name}: it starts from models of {', '.join(missing)}, which the arm {arm.source} does not train"
+            )
 
 
 def _check_comparison(study: StudySpec, arms: Mapping[str, _Arm]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mtl.records import ResultRecord, StageName, StageRecord, SuiteRecord
-from mtl.studies.notes import notes_of, other_rows
+from mtl.studies.notes import is_partial, notes_of
 from mtl.tasks.registry import get, names
 
 STAGES: tuple[StageName, ...] = ("single", "joint", "finetune")
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One task or suite: its cells by stage (None: not scored there). ``partial``: not the official release's rows."""
+    """One task or suite: its cells by stage (None: not scored there). ``partial``: on other data than official."""
 
     name: str
     score: str
@@ -55,7 +55,7 @@ def arm_tables(results: Sequence[ResultRecord]) -> list[ArmTable]:
     """A table for each arm, in the order in which the arms first come."""
     arms: dict[str, list[ResultRecord]] = {}
     for result in results:
-        arms.setdefault(result.arm_hash, []).append(result)
+        arms.setdefault(result.arm, []).append(result)
     return [_arm_table(sorted(runs, key=lambda run: run.seed)) for runs in arms.values()]
 
 
@@ -67,7 +67,7 @@ def _arm_table(runs: Sequence[ResultRecord]) -> ArmTable:
         rows += [_task_row(task, stages, runs) for task in tasks if task.split("/")[0] == suite]
         rows += _suite_rows(suite, stages, runs)
     seeds = tuple(run.seed for run in runs)
-    return ArmTable(runs[0].arm_hash, seeds, stages, tuple(rows), notes_of(runs, stages))
+    return ArmTable(runs[0].arm, seeds, stages, tuple(rows), notes_of(runs, stages))
 
 
 def in_suite_order(runs: Sequence[ResultRecord]) -> list[str]:
@@ -82,7 +82,7 @@ def _task_row(task: str, stages: Sequence[StageName], runs: Sequence[ResultRecor
         return [record.tasks[task].primary for record in _records(stage, runs) if task in record.tasks]
 
     partial = any(
-        other_rows(record.tasks[task]) for stage in stages for record in _records(stage, runs) if task in record.tasks
+        is_partial(record.tasks[task]) for stage in stages for record in _records(stage, runs) if task in record.tasks
     )
     return TableRow(task, what_is_scored(task), tuple(_cell(scores(stage)) for stage in stages), partial)
 
