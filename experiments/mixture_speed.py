@@ -1,11 +1,10 @@
 """Is mixing tasks free? The rate of joint training on the nine GLUE tasks beside that of each task trained alone.
 
-    python experiments/mixture_speed.py DATA_ROOT [--rows 32] [--rounds 3] [--out results/speed/mixture_against_tasks.json]
+    python experiments/mixture_speed.py DATA_ROOT [--rows 32] [--rounds 3] [--out results/speed/mixture.json]
 
 In each round ``mtl bench train`` measures the mixture, every task alone, and the mixture again, with as many rows an
 update. The mixture is held against the rate at which its rows would pass if those of each task went at the pace of that
-task alone: one over the sum of each task's share of the rows divided by its rate. Rows of one task are alike in length in
-both, so that this is the mean of token rates weighted by tokens as well. Needs a quiet machine.
+task alone: one over the sum of each task's share of the rows divided by its rate. Needs a quiet machine.
 """
 
 import argparse
@@ -27,10 +26,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=32, help="rows an update, of every training")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--updates", type=int, default=12, help="timed updates of each training")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/mixture_against_tasks.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/mixture.json"))
     arguments = parser.parse_args()
     shares = row_shares(arguments.data_root)
-    rounds = []
+    rounds: list[dict[str, Any]] = []
     for number in range(arguments.rounds):
         before = measure("glue", arguments)["rows_per_second"]
         alone = {task: measure(f"glue/{task}", arguments) for task in TASKS}
