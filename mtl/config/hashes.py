@@ -11,7 +11,7 @@ from mtl.config.settings import identity_document
 from mtl.config.task_files import identity_of_tasks
 
 # Settings of ``data`` that came later: unused they are no part of an identity, so that older runs keep theirs.
-_UNUSED = {"fraction": None, "max_dev_rows": None, "shuffled_labels": []}
+_UNUSED: dict[str, Any] = {"fraction": None, "max_dev_rows": None, "shuffled_labels": []}
 _BLOCKS = ("single", "joint", "finetune", "task_overrides")
 
 
