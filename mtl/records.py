@@ -21,6 +21,10 @@ Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -40,7 +44,8 @@ class SplitRecord(_Record):
 class TaskRecord(_Record):
     """One task in one stage. ``looks`` counts how often the data it was selected on were scored.
 
-    ``train_rows`` are the rows of train at hand, a limit taken off; None where that is not known.
+    ``train_rows`` are the rows of train at hand, a limit taken off; None where that is not known. ``kfold`` is there
+    where train and dev were divided anew into so many folds, of which one is scored here, or all together.
     """
 
     primary: float
@@ -49,6 +54,7 @@ class TaskRecord(_Record):
     selected_step: Count
     train_rows: Count | None = None
     train_rows_official: Count | None = None
+    kfold: Count | None = Field(default=None, exclude_if=_is_none)
     splits: dict[str, SplitRecord]
 
 
@@ -93,7 +99,8 @@ class ResultRecord(_Record):
     """A whole run.
 
     ``partial``: some split, trained on or scored, lacks rows of the official release, so that nothing here may be
-    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only.
+    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only, and in ``fold``, the
+    one that was held out where small tasks were divided into folds.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
@@ -101,6 +108,7 @@ class ResultRecord(_Record):
     seed: int
     arm_hash: str
     run_hash: str
+    fold: Count | None = Field(default=None, exclude_if=_is_none)
     partial: bool
     encoder: EncoderRecord
     stages: dict[StageName, StageRecord] = {}

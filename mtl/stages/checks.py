@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mtl.config.encoder import ScratchEncoder
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
+from mtl.config.sampling import ReplaySampling
 from mtl.errors import ConfigError
 from mtl.tasks.registry import get, split_roles
 
@@ -53,6 +54,9 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
     if order == ["joint", "finetune"]:
         _check_holdout(config, tasks)
     _check_finetune_from(config)
+    joint = resolve_stage(config, "joint", None).sampling
+    if "joint" in config.stages and isinstance(joint, ReplaySampling) and joint.from_ is None:
+        raise ConfigError("sampling.kind is replay: set sampling.from to the run whose task sequence is to be replayed")
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():
             beyond = sorted(set(override) - {"head"})

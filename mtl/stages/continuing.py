@@ -60,6 +60,8 @@ def _what_changed(stored: RunEnvironment, described: RunEnvironment, *, added: b
         return "the encoder's weights"
     if stored.tokenizer_sha256 != described.tokenizer_sha256:
         return "the tokenizer"
+    if stored.sequence_sha256 not in (None, described.sequence_sha256):
+        return "the task sequence that sampling.from names"
     return None
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from mtl.config.locations import cache_directory, data_root
 from mtl.config.run import RunConfig, StageSettings
 from mtl.data.build_store import load_store
+from mtl.data.folds import FoldedSplits, folded_splits
 from mtl.data.store import TokenStore
 from mtl.data.streams import TaskStream
-from mtl.data.subsets import nested_subset, split_holdout
+from mtl.data.subsets import FOLDED_BELOW, nested_subset, split_holdout
 from mtl.data.tokenizer import TextTokenizer
 from mtl.errors import ConfigError, DataError
 from mtl.sampling.samplers import IntArray
@@ -26,12 +27,16 @@ Description = dict[str, dict[str, int | str | None]]
 
 @dataclass(frozen=True)
 class TaskData:
-    """One task's training split and dev splits, and the limit on its training rows."""
+    """One task's training split and dev splits, and the limit on its training rows.
+
+    ``folded`` says what the two were made of where they are folds of a task's train and dev together.
+    """
 
     spec: TaskSpec
     train: TokenStore
     dev: Mapping[str, TokenStore]
     max_train_rows: int | None
+    folded: FoldedSplits | None = None
 
     def holdout(self) -> IntArray:
         """Training rows that are kept for selection where a stage selects on a holdout; DataError if there are none."""
@@ -70,15 +75,31 @@ class TaskData:
         """Rows of train at hand, the limit taken off; a holdout counts as at hand."""
         return self.train.rows if self.max_train_rows is None else min(self.train.rows, self.max_train_rows)
 
+    def official_rows(self, split: str) -> int | None:
+        """Rows of the official release's split; None where it has no such split, as it has no folds."""
+        return None if self.folded is not None else self.spec.splits[split].official_rows
+
+    @property
+    def files(self) -> dict[str, TokenStore]:
+        """The splits as the task has them."""
+        if self.folded is None:
+            return {"train": self.train, **self.dev}
+        return {"train": self.folded.file_train, **dict.fromkeys(self.dev, self.folded.file_dev)}
+
     @property
     def partial(self) -> bool:
-        """Whether a split that is trained on or scored has other rows than the official release."""
-        rows = {"train": self.train_rows, **{name: store.rows for name, store in self.dev.items()}}
+        """Whether a split that is trained on or scored, or was divided, has other rows than the official release."""
+        rows = {name: store.rows for name, store in self.files.items()}
+        if self.max_train_rows is not None:
+            rows["train"] = min(rows["train"], self.max_train_rows)
         return any(self.spec.splits[name].official_rows not in (None, count) for name, count in rows.items())
 
     def describe(self) -> Description:
-        """Rows in hand and official, fingerprint, and how many examples were cut or have an empty text, by split."""
-        return _describe(self.spec, {"train": self.train, **self.dev})
+        """Rows in hand and official, fingerprint, and how many examples were cut or have an empty text, by split.
+
+        Of the files: all folds of a task are made of the same.
+        """
+        return _describe(self.spec, self.files)
 
 
 @dataclass(frozen=True)
@@ -87,6 +108,10 @@ class EvaluatedData:
 
     spec: TaskSpec
     dev: Mapping[str, TokenStore]
+
+    def official_rows(self, split: str) -> int | None:
+        """Rows of the official release's split; None where it has none."""
+        return self.spec.splits[split].official_rows
 
     @property
     def partial(self) -> bool:
@@ -116,7 +141,8 @@ def load_task_data(
 ) -> dict[str, TaskData]:
     """Token stores of all tasks by name, built where they are not cached; ``check`` runs between splits.
 
-    Raises DataError for missing or malformed data, for an empty split, and for labels that are missing.
+    With ``splits.kfold`` train and dev of small tasks are folds. Raises DataError for missing or malformed data, for an
+    empty split, and for labels that are missing; ConfigError for folds that cannot be.
     """
     limits = config.data.max_train_rows
     root, cache = data_root(config), cache_directory(config)
@@ -127,8 +153,21 @@ def load_task_data(
             check()
             stores[split] = _load(config, spec, split, tokenizer, root, cache)
         limit = limits.get(spec.name) if isinstance(limits, dict) else limits
-        data[spec.name] = TaskData(spec, stores["train"], {name: stores[name] for name in spec.dev_splits}, limit)
+        folded = _folded(config, spec, stores)
+        train = stores["train"] if folded is None else folded.train
+        dev = {name: stores[name] if folded is None else folded.dev for name in spec.dev_splits}
+        data[spec.name] = TaskData(spec, train, dev, limit, folded)
+    if config.splits.kfold is not None and all(task.folded is None for task in data.values()):
+        raise ConfigError(
+            f"splits.kfold is {config.splits.kfold}, but no task of this run is divided into folds: they have "
+            f"{FOLDED_BELOW:,} examples or more, or several dev splits; leave splits out"
+        )
     return data
+
+
+def _folded(config: RunConfig, spec: TaskSpec, stores: Mapping[str, TokenStore]) -> FoldedSplits | None:
+    folds = config.splits.kfold
+    return None if folds is None else folded_splits(spec, stores, folds, config.splits.fold)
 
 
 def _load(

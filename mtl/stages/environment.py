@@ -8,7 +8,9 @@ import torch
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mtl.config.hashes import arm_hash, run_hash
+from mtl.config.replayed import replayed_run
 from mtl.config.run import RunConfig
+from mtl.data.replay_plan import recorded_sequence
 from mtl.errors import DataError
 from mtl.runtime.allocator import set_allocator
 from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
@@ -50,6 +52,8 @@ class RunEnvironment(BaseModel):
     hardware: dict[str, JsonValue]
     encoder_sha256: str
     tokenizer_sha256: str
+    sequence_sha256: str | None = None
+    """Of the recorded task sequence that the joint stage replays, if it does."""
     data: dict[str, dict[str, dict[str, int | str | None]]]
 
 
@@ -92,11 +96,15 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         for task, found in context.everything.items()
         if found.spec.files_root is not None
     }
+    replayed = replayed_run(context.config)
+    sequence = None if replayed is None else recorded_sequence(replayed).sha256
+    if sequence is not None:
+        fingerprints["sampling.from"] = sequence
     start = context.initial.sha256
     arm = arm_hash(context.config, tasks=tuple(data), data_fingerprints=fingerprints, encoder_hash=start)
     return RunEnvironment(
         arm_hash=arm,
-        run_hash=run_hash(arm, context.config.seed),
+        run_hash=run_hash(arm, context.config.seed, context.config.splits.held_out),
         device=hardware.device.type,
         precision=hardware.precision,
         precision_reason=hardware.reason,
@@ -107,6 +115,7 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         hardware=describe_hardware(),
         encoder_sha256=context.initial.loaded.weights_sha256,
         tokenizer_sha256=context.tokenizer.fingerprint,
+        sequence_sha256=sequence,
         data=data,
     )
 

@@ -219,6 +219,7 @@ class _Pipeline:
                 "seed": self.config.seed,
                 "arm_hash": self.environment.arm_hash,
                 "run_hash": self.environment.run_hash,
+                "fold": self.config.splits.held_out,
                 "partial": any(found.partial for found in self.context.everything.values()),
                 "encoder": encoder,
                 "stages": {stage: record.model_dump() for stage, record in self.stages.items()},

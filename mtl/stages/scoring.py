@@ -92,7 +92,7 @@ def score_dev(
         records[name] = SplitRecord(
             metrics=scores.metrics,
             rows=store.rows,
-            rows_official=data.spec.splits[name].official_rows,
+            rows_official=data.official_rows(name),
             rows_sha256=store.data_fingerprint,
             flags=scores.flags,
         )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from mtl.config.run import RunConfig, StageSettings
+from mtl.data.folds import is_folded
 from mtl.data.subsets import HOLDOUT_ROWS, HOLDOUT_SHARE
 from mtl.errors import ConfigError
 from mtl.tasks.spec import TaskSpec
@@ -21,6 +22,17 @@ def training_rows(rows: int, *, limit: int | None, holdout: bool) -> int:
     """
     left = rows - min(int(HOLDOUT_SHARE * rows), HOLDOUT_ROWS) if holdout else rows
     return left if limit is None else min(left, limit)
+
+
+def rows_without_fold(config: RunConfig, spec: TaskSpec, train: int, dev: int) -> int:
+    """Rows of train once ``splits`` are as the config says: all folds but one, or ``train`` as it is.
+
+    Of folds it is the mean: rows that share a text stay together, so that one may have a few more or less.
+    """
+    folds = config.splits.kfold
+    if folds is None or not is_folded(spec, train + dev):
+        return train
+    return round((train + dev) * (folds - 1) / folds)
 
 
 def sampler_sizes(settings: StageSettings, specs: Sequence[TaskSpec], rows: Mapping[str, int]) -> dict[str, int]:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mtl.config.replayed import with_joint_sampling
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
 from mtl.stages.plan import plan_run
 from mtl.stages.plan_records import ModelPlan, RunPlan
@@ -51,21 +54,31 @@ def check_equal(study: StudySpec, runs: Sequence[PlannedRun]) -> str:
 
 def _spent_by_arm(study: StudySpec, runs: Sequence[PlannedRun]) -> dict[str, Spent | None]:
     seed = study.seeds[0]
+    planned = {run.directory: run for run in runs if run.seed == seed and run.fold in (None, 0)}
     amounts: dict[Path, Spent | None] = {}
     spent: dict[str, Spent | None] = {}
-    waiting = [run for run in runs if run.seed == seed]
+    waiting = list(planned.values())
     while waiting:
         # A source may come after those that start from it; there are no circles.
-        run = next(run for run in waiting if run.waits_for is None or run.waits_for in amounts)
+        run = next(run for run in waiting if run.starts_from is None or run.starts_from in amounts)
         waiting.remove(run)
-        own = _spent(plan_run(run.config), study.equal)
-        before = {} if run.waits_for is None else amounts[run.waits_for]
+        own = _spent(plan_run(_foreseen(run, planned)), study.equal)
+        before = {} if run.starts_from is None else amounts[run.starts_from]
         total = None if own is None or before is None else _sum(before, own)
         amounts[run.directory] = total
         spent |= dict.fromkeys(run.arms, total)
-    sources = {run.waits_for for run in runs}
+    sources = {run.starts_from for run in runs}
     parts = {arm for run in runs if run.directory in sources for arm in run.arms}
     return {arm: total for arm, total in spent.items() if arm not in parts}
+
+
+def _foreseen(run: PlannedRun, planned: Mapping[Path, PlannedRun]) -> RunConfig:
+    """The run's settings; one that repeats what another draws is expected to draw what that one is."""
+    if run.replays is None:
+        return run.config
+    source = _foreseen(planned[run.replays], planned)
+    sampling = resolve_stage(source, "joint", None).sampling
+    return with_joint_sampling(run.config, sampling.model_dump(mode="json"))
 
 
 def _spent(plan: RunPlan, what: str) -> Spent | None:

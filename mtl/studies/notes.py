@@ -18,6 +18,7 @@ def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple
     notes = [f"seed {seeds} (n = {len(runs)}){spread}"]
     notes += [f"the run of seed {run.seed} is not complete: {run.status}" for run in runs if run.status != "complete"]
     notes += [_selection(stage, runs) for stage in stages]
+    notes += _on_folds(runs)
     notes += _on_rows(runs)
     if any(run.partial for run in runs):
         notes.append("trained or scored on other rows than the official release's: not comparable to published scores")
@@ -33,6 +34,28 @@ def _selection(stage: StageName, runs: Sequence[ResultRecord]) -> str:
     chosen = "; ".join(_SELECTION[way] for way in dict.fromkeys(record.selected_on for record in records))
     looks = sorted({record.looks for record in records})
     return f"{stage}: {chosen}; looks: {'-'.join(dict.fromkeys(str(count) for count in (looks[0], looks[-1])))}"
+
+
+def _on_folds(runs: Sequence[ResultRecord]) -> list[str]:
+    folded = dict.fromkeys((task, record.kfold) for task, record in _task_records(runs) if record.kfold is not None)
+    if not folded:
+        return []
+    numbers = sorted({number for _, number in folded if number is not None})
+    tasks = list(dict.fromkeys(task for task, _ in folded))
+    alone = sorted({run.fold for run in runs if run.fold is not None})
+    what = (
+        f"this is fold {', '.join(map(str, alone))} alone"
+        if alone
+        else "the predictions of all folds are scored as one dev set, and the cost is that of all folds"
+    )
+    notes = [
+        f"{' and '.join(map(str, numbers))}-fold: train and dev of {', '.join(tasks)} were divided anew, examples that "
+        f"share a text kept together; {what}: not comparable to scores on dev"
+    ]
+    others = list(dict.fromkeys(task for task, record in _task_records(runs) if record.kfold is None))
+    if others and not alone:
+        notes.append(f"{', '.join(others)}: on their own splits, by the models of fold 0")
+    return notes
 
 
 def _on_rows(runs: Sequence[ResultRecord]) -> list[str]:
