@@ -17,6 +17,7 @@ from mtl.rundir import RunDirectory
 from mtl.studies.find import find_runs
 from mtl.studies.pairing import pairing_of
 from mtl.studies.scored_arms import find_arm, scored_arms
+from mtl.studies.spec import read_study
 
 STARTS = {
     "drawn": (),
@@ -136,7 +137,7 @@ def test_arms_of_a_study_that_replay_another_are_paired_with_it(tmp_path: Path) 
     }
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "study.yaml").write_text(json.dumps(document))
-    outcome = api.study(tmp_path / "study.yaml", tmp_path / "out")
+    outcome = api.study(read_study(tmp_path / "study.yaml"), tmp_path / "out")
     assert len(outcome.complete) == 15
     arms = scored_arms(find_runs([tmp_path / "out"]))
     slow, fast, free = (find_arm(arms, name) for name in ("slow", "fast", "free"))

@@ -19,6 +19,7 @@ from mtl.stages.plan import plan_run
 from mtl.studies.find import FoundRun, find_runs
 from mtl.studies.folds import pooled_folds
 from mtl.studies.scored_arms import scored_arms
+from mtl.studies.spec import StudySpec, read_study
 
 LARGE = "mini/entail3"
 ROWS = {
@@ -28,7 +29,7 @@ ROWS = {
 FOLDS = 2
 
 
-def study(place: Path, *overrides: str, **changes: object) -> Path:
+def study(place: Path, *overrides: str, **changes: object) -> StudySpec:
     document = {
         "name": "folds",
         "question": "Which sampler?",
@@ -43,7 +44,7 @@ def study(place: Path, *overrides: str, **changes: object) -> Path:
     place.mkdir(parents=True, exist_ok=True)
     (place / "empty.yaml").write_text("")
     (place / "study.yaml").write_text(json.dumps({**document, **changes}))
-    return place / "study.yaml"
+    return read_study(place / "study.yaml")
 
 
 @pytest.fixture(scope="module")
