@@ -10,6 +10,8 @@ from mtl.config.run import RunConfig, Stage, StageSettings
 from mtl.config.settings import identity_document
 from mtl.config.task_files import identity_of_tasks
 
+# Settings of ``data`` that came later: unused they are no part of an identity, so that older runs keep theirs.
+_UNUSED: dict[str, Any] = {"fraction": None, "max_dev_rows": None, "shuffled_labels": []}
 _BLOCKS = ("single", "joint", "finetune", "task_overrides")
 
 
@@ -25,6 +27,9 @@ def identity(config: RunConfig, tasks: Sequence[str] = ()) -> dict[str, Any]:
     if config.splits.kfold is None:
         # Runs made before there were folds are still the same.
         document.pop("splits")
+    for name, unused in _UNUSED.items():
+        if document["data"][name] == unused:
+            document["data"].pop(name)
     if tasks:
         document["tasks"] = list(tasks)
     else:

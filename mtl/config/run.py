@@ -16,6 +16,8 @@ from mtl.config.weighting import WEIGHTINGS, AnyWeighting, ConstantWeighting
 Stage = Literal["single", "joint", "finetune"]
 FinetuneFrom = Literal["selected", "last", "task_best"]
 RowLimit = Annotated[int, Field(ge=0)]
+ScoredRows = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
 class DataSettings(Settings):
@@ -26,6 +28,12 @@ class DataSettings(Settings):
     max_length: int = Field(default=128, ge=8)
     max_train_rows: RowLimit | dict[str, RowLimit] | None = None
     """At most this many training rows of each task (or of the tasks named); smaller sets are parts of larger ones."""
+    fraction: Fraction | dict[str, Fraction] | None = None
+    """This share of the training rows of each task (or of the tasks named) in place of a number; nested likewise."""
+    max_dev_rows: ScoredRows | dict[str, ScoredRows] | None = None
+    """Score each dev split of a trained task (or of the tasks named) on at most so many rows, always the same."""
+    shuffled_labels: tuple[str, ...] = ()
+    """Tasks that are trained on permuted labels, as a control; what is scored keeps its own."""
 
 
 class LoggingSettings(Settings):

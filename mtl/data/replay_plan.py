@@ -48,7 +48,7 @@ class ReplayPlanner:
 
     def cursors(self, step: int) -> IntArray:
         """Examples of each task (K,) before ``step``."""
-        return self._before[step].copy()
+        return np.array(self._before[step], dtype=np.int64)
 
     @cached_property
     def _before(self) -> IntArray:

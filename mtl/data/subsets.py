@@ -1,5 +1,7 @@
 """Fixed parts of a task's rows: the holdout that selection reads, folds, and smaller training sets that nest."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +14,23 @@ HOLDOUT_SHARE = 0.1
 HOLDOUT_ROWS = 2000
 FOLDED_BELOW = 10_000
 """Rows of train and dev together from which on a task is never divided into folds."""
+
+
+@dataclass(frozen=True)
+class Portion:
+    """How much of a split is used: at most ``rows``, or that ``fraction`` of it; all where neither is set."""
+
+    rows: int | None = None
+    fraction: float | None = None
+
+    def of(self, rows: int) -> int:
+        """How many of ``rows`` rows: never more for a smaller portion, and of a fraction at least one."""
+        if self.fraction is not None:
+            return min(rows, max(1, round(self.fraction * rows)))
+        return rows if self.rows is None else min(rows, self.rows)
+
+
+WHOLE = Portion()
 
 
 def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:

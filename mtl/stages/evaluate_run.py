@@ -21,8 +21,8 @@ def evaluate_run(
 ) -> dict[str, dict[str, SplitRecord]]:
     """Scores by task and split of the stage's selected weights; ``split`` None is every dev split.
 
-    Runs as the run did: same precision, same batches, so the scores equal those in its result. DataError where the
-    stage has no weights, or the split no labels.
+    Runs as the run did: same precision, same batches, so the scores equal those in its result, except that all rows are
+    scored where ``data.max_dev_rows`` left some out. DataError where the stage has no weights, or the split no labels.
     """
     scores: dict[str, dict[str, SplitRecord]] = {}
     with open_run(path) as opened:

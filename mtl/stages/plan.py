@@ -20,7 +20,7 @@ from mtl.stages.checks import check_config
 from mtl.stages.expectations import expectations
 from mtl.stages.plan_costs import run_costs
 from mtl.stages.plan_records import ModelPlan, RunPlan, StagePlan, TaskPlan
-from mtl.stages.sizes import most_train_rows, rows_without_fold, training_rows
+from mtl.stages.sizes import most_dev_rows, rows_without_fold, train_portion, training_rows
 from mtl.tasks.registry import expand, get, split_roles
 from mtl.tasks.spec import TaskSpec
 
@@ -49,7 +49,7 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False, gpu: str | None
         official_sizes,
         config.training.devices,
         stages,
-        () if official_sizes else _notes_on_partial_data(specs, root),
+        (*(() if official_sizes else _notes_on_partial_data(specs, root)), *_notes_on_data_settings(config, specs)),
         run_costs(config, names, stages, rows, official_sizes=official_sizes, gpu=gpu),
     )
 
@@ -90,6 +90,13 @@ def _notes_on_partial_data(specs: Sequence[TaskSpec], root: Path | None) -> tupl
             elif official not in (None, rows):
                 notes.append(f"{spec.name}: {split} has {rows:,} rows, the official release {official:,}")
     return tuple(notes)
+
+
+def _notes_on_data_settings(config: RunConfig, specs: Sequence[TaskSpec]) -> list[str]:
+    """What sets the scores of the run apart from others of the same data."""
+    cut = [(spec.name, most_dev_rows(config, spec.name)) for spec in specs]
+    notes = [f"{name}: each dev split is scored on {most:,} rows at most" for name, most in cut if most is not None]
+    return notes + [f"{name}: trained on shuffled labels, as a control" for name in config.data.shuffled_labels]
 
 
 def _plan_stage(config: RunConfig, stage: Stage, specs: Sequence[TaskSpec], rows: dict[str, int]) -> StagePlan:
@@ -141,7 +148,7 @@ def _plan_model(
 ) -> ModelPlan:
     holdout = settings.selection.on == "holdout"
     trained = {
-        spec.name: training_rows(rows[spec.name], limit=most_train_rows(config, spec.name), holdout=holdout)
+        spec.name: training_rows(rows[spec.name], portion=train_portion(config, spec.name), holdout=holdout)
         for spec in specs
     }
     for name, count in trained.items():

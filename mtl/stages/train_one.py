@@ -136,6 +136,7 @@ class _Training:
             train_rows=data.train_rows if isinstance(data, TaskData) else None,
             train_rows_official=data.official_rows("train") if isinstance(data, TaskData) else None,
             kfold=data.folded.folds if isinstance(data, TaskData) and data.folded is not None else None,
+            labels_shuffled=isinstance(data, TaskData) and data.labels_shuffled,
             splits=splits,
         )
 

@@ -18,6 +18,7 @@ from mtl.errors import ConfigError
 from mtl.stages.checks import check_config
 from mtl.studies.arms import arms_of
 from mtl.studies.spec import StudySpec
+from mtl.tasks.registry import split_roles
 
 ARM_REFERENCE = "arm:"
 """``init.from: arm:NAME`` starts a run from the run of that arm with the same seed, and fold; with
@@ -102,6 +103,7 @@ class _Expansion:
             for name, document in arms_of(study, stages_before_arms(study)).items()
         }
         self._order = self._sources_first()
+        _check_sources(self._arms)
         _check_comparison(study, self._arms)
         self._planned: dict[_Key, PlannedRun] = {}
         self._owners: dict[tuple[Any, ...], _Key] = {}
@@ -188,6 +190,28 @@ def _repeated(config: RunConfig, seed: int, folds: int | None, fold: int | None)
     if fold is not None:
         changes["splits"] = SplitSettings(kfold=folds, fold=fold)
     return config.model_copy(update=changes)
+
+
+def _check_sources(arms: Mapping[str, _Arm]) -> None:
+    """What an arm starts from is a model that its source trains, and what it replays a stage that it has."""
+    for name, arm in arms.items():
+        if arm.replays is not None and "joint" not in arms[arm.replays].config.stages:
+            raise ConfigError(f"arm {name}: sampling.from replays a joint stage, and the arm {arm.replays} has none")
+        if arm.starts_from is None:
+            continue
+        source, init = arms[arm.starts_from], arm.config.init
+        if init.stage not in source.config.stages:
+            raise ConfigError(
+                f"arm {name}: init.stage is {init.stage}, but the arm {arm.starts_from} has only the stages "
+                f"{list(source.config.stages)}"
+            )
+        wanted = split_roles(arm.tasks)[0] if init.by_task else () if init.task is None else (init.task,)
+        missing = sorted(set(wanted) - set(split_roles(source.tasks)[0]))
+        if missing:
+            raise ConfigError(
+                f"arm {name}: it starts from models of {', '.join(missing)}, which the arm {arm.starts_from} does not "
+                "train"
+            )
 
 
 def _check_comparison(study: StudySpec, arms: Mapping[str, _Arm]) -> None:

@@ -49,7 +49,7 @@ def check_pooled(found: Sequence[FoundRun]) -> None:
 
 
 def _key(run: FoundRun) -> _Key:
-    return run.result.arm_hash, run.result.seed
+    return run.result.arm, run.result.seed
 
 
 def _number(result: ResultRecord) -> int | None:
@@ -98,6 +98,7 @@ def _task(parts: Sequence[FoundRun], stage: StageName, name: str) -> TaskRecord:
     scored = SplitRecord(
         metrics=scores.metrics,
         rows=len(saved.rows),
+        rows_at_hand=_rows_at_hand([record.splits[split] for record in records]),
         rows_sha256=_together(record.splits[split].rows_sha256 for record in records),
         flags=scores.flags,
     )
@@ -111,6 +112,12 @@ def _task(parts: Sequence[FoundRun], stage: StageName, name: str) -> TaskRecord:
             "splits": {split: scored},
         }
     )
+
+
+def _rows_at_hand(splits: Sequence[SplitRecord]) -> int | None:
+    if all(each.rows_at_hand is None for each in splits):
+        return None
+    return sum(each.rows if each.rows_at_hand is None else each.rows_at_hand for each in splits)
 
 
 def _sum(first: CostRecord, second: CostRecord) -> CostRecord:

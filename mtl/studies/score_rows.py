@@ -35,7 +35,7 @@ def score_rows(results: Sequence[ResultRecord]) -> list[dict[str, Any]]:
     """
     return [
         {
-            "arm": result.arm_hash,
+            "arm": result.arm,
             "run": result.run_hash,
             "seed": result.seed,
             "status": result.status,

@@ -48,7 +48,7 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
     check_pooled(found)
     groups: dict[str, list[FoundRun]] = {}
     for run in found:
-        groups.setdefault(run.result.arm_hash, []).append(run)
+        groups.setdefault(run.result.arm, []).append(run)
     labels = _labels(groups)
     stages = {arm: _stages(runs) for arm, runs in groups.items()}
     one_stage = all(len(names) == 1 for names in stages.values())

@@ -17,7 +17,7 @@ from mtl.config.settings import Settings, keys_of
 MINIMAL = ("tasks=[mini]",)
 TASKS = ("mini/a", "mini/b")
 # Values that no rule for a type's other values finds, and what has to be set for a value to be valid.
-OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]"}
+OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]", "data.fraction": "{mini/a: 0.5}"}
 NEEDS = {
     "selection.patience": ["selection.on=holdout"],
     "init.stage": ["init.stage=finetune", "init.task=mini/a"],
@@ -168,6 +168,16 @@ def test_identity_is_plain_json() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["resolved"]["single"]["glue/rte"]["training"]["updates"] == 5
     assert not set(document) & set(StageSettings.model_fields)
+
+
+def test_settings_that_came_later_leave_older_runs_what_they_were() -> None:
+    document = identity(load_config([], MINIMAL))
+    assert document["data"] == {"max_length": 128, "max_train_rows": None}
+    later = load_config([], [*MINIMAL, "data.fraction=1", "data.shuffled_labels=[mini/a]"])
+    assert difference(load_config([], MINIMAL), later) == [
+        "data.fraction: not set -> 1.0",
+        'data.shuffled_labels: not set -> ["mini/a"]',
+    ]
 
 
 def test_difference_names_what_changed() -> None:

@@ -48,6 +48,22 @@ def test_one_fold_stands_for_all() -> None:
     assert check_equal(made, expand(made, OUT)) == "equal: every arm takes 8 updates in all"
 
 
+def test_only_the_stage_and_the_tasks_that_a_run_goes_on_from_count() -> None:
+    alone = ["init.from=arm:start", "init.stage=single", "stages=[finetune]", "finetune.training.updates=3"]
+    arms = {
+        "start": ["stages=[single,joint]", "single.training.updates=8", "joint.training.updates=50"],
+        "all": alone,
+        "two": [*alone, "tasks=[mini/entail2,mini/similarity]", "finetune.training.updates=4"],
+        "joint": ["stages=[joint]", "training.updates=33"],
+    }
+    with pytest.raises(ConfigError, match="two: updates 24") as caught:
+        checked("updates", arms)
+    assert "all: updates 33" in str(caught.value)
+    arms["two"] = [*arms["two"], "init.task=mini/entail2"]
+    with pytest.raises(ConfigError, match="two: updates 32"):
+        checked("updates", arms)
+
+
 def test_examples_of_a_task_count_where_it_is_trained() -> None:
     rows = ["training.rows_per_update=30", "stages=[joint]"]
     arms: dict[str, Any] = {

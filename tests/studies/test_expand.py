@@ -182,6 +182,10 @@ def test_a_run_waits_for_the_run_of_its_seed_that_it_starts_from() -> None:
     assert other[0].identity != runs[0].identity
     assert "there is no arm" not in refused(arms={"a": ["init.from=arm:b"]})
     assert "names the arm b, which the study does not have" in refused(arms={"a": ["init.from=arm:b"]})
+    alone = ["init.from=arm:b", "init.stage=single", "stages=[finetune]"]
+    assert "the arm b has only the stages ['joint']" in refused(arms={"a": alone, "b": []})
+    one = ["stages=[single]", "tasks=[mini/entail2]"]
+    assert "mini/acceptability, mini/similarity, which the arm b does not" in refused(arms={"a": alone, "b": one})
     assert "a -> b -> a" in refused(arms={"a": ["init.from=arm:b"], "b": ["init.from=arm:a"]})
 
 
