@@ -121,7 +121,8 @@ def _plan_stage(config: RunConfig, stage: Stage, specs: Sequence[TaskSpec], rows
     if config.splits.kfold is not None:
         notes.append(
             f"rows of tasks under {FOLDED_BELOW:,} are those of all but one of {config.splits.kfold} folds of train "
-            "and dev, or a few more or less, since rows that share a text stay together"
+            "and dev, or a few more or less, since rows that share a text stay together; scoring is reckoned "
+            "for dev as it is"
         )
     notes += _notes_on_snapshots(config, stage)
     return StagePlan(stage, flat_settings(common), tuple(models), tuple(notes))

@@ -106,7 +106,7 @@ def test_scores_are_of_all_folds_predictions_together(done: Path) -> None:
         right = [label == prediction for label, prediction in together.values()]
         assert records[ENTAIL].splits["dev"].rows == len(right) == sum(ROWS[ENTAIL].values())
         assert records[ENTAIL].splits["dev"].metrics["accuracy"] == pytest.approx(100 * np.mean(right))
-        pairs = np.array([saved(part, SIMILARITY)[row] for part in own for row in saved(part, SIMILARITY)])
+        pairs = np.array([pair for part in own for pair in saved(part, SIMILARITY).values()])
         found = metrics.score(tasks.get(SIMILARITY), pairs[:, 1], pairs[:, 0]).metrics
         assert records[SIMILARITY].primary == pytest.approx((found["pearson"] + found["spearman"]) / 2)
         single = [read_result(part / "result.json").stages["joint"] for part in own]
