@@ -49,8 +49,9 @@ class SplitRecord(_Record):
 class TaskRecord(_Record):
     """One task in one stage. ``looks`` counts how often the data it was selected on were scored.
 
-    ``train_rows`` are the rows of train that were used; None where that is not known. ``labels_shuffled`` is there
-    where their labels were permuted: a control, whose scores are none of the task.
+    ``train_rows`` are the rows of train that were used; None where that is not known. ``kfold`` is there where train
+    and dev were divided anew into so many folds, of which one is scored here, or all together. ``labels_shuffled`` is
+    there where the labels of train were permuted: a control, whose scores are none of the task.
     """
 
     primary: float
@@ -59,6 +60,7 @@ class TaskRecord(_Record):
     selected_step: Count
     train_rows: Count | None = None
     train_rows_official: Count | None = None
+    kfold: Count | None = Field(default=None, exclude_if=_is_none)
     labels_shuffled: bool = Field(default=False, exclude_if=operator.not_)
     splits: dict[str, SplitRecord]
 
@@ -112,8 +114,9 @@ class ResultRecord(_Record):
     """A whole run.
 
     ``partial``: some split, trained on or scored, lacks rows of the official release, so that nothing here may be
-    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only. ``chain_hash`` is
-    there where a run started from another one of the same seed, and equal where the runs started from are of one arm:
+    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only, and in ``fold``, the
+    one that was held out where small tasks were divided into folds. ``chain_hash`` is there where a run started from
+    another one of the same seed and fold, or replays its draws, and equal where the runs started from are of one arm:
     their weights differ with the seed, and so do the arm hashes of what starts from them.
     """
 
@@ -122,6 +125,7 @@ class ResultRecord(_Record):
     seed: int
     arm_hash: str
     run_hash: str
+    fold: Count | None = Field(default=None, exclude_if=_is_none)
     chain_hash: str | None = Field(default=None, exclude_if=_is_none)
     partial: bool
     encoder: EncoderRecord

@@ -61,7 +61,11 @@ CONTRACT: dict[str, Any] = {
 
 
 # Keys that only results of runs have that used what they tell of.
-WHERE_USED = {"run": {"chain_hash": "d"}, "task": {"labels_shuffled": True}, "split": {"rows_at_hand": 9900}}
+WHERE_USED = {
+    "run": {"chain_hash": "d", "fold": 2},
+    "task": {"labels_shuffled": True, "kfold": 5},
+    "split": {"rows_at_hand": 9900},
+}
 
 
 def test_keys_of_what_is_seldom_used_are_kept_where_they_are(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from mtl.config.init import InitSettings
 from mtl.config.path_text import OutputPath, PathText
 from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
 from mtl.config.settings import Settings, execution
+from mtl.config.splits import SplitSettings
 from mtl.config.training import EvaluationSettings, OptimizerSettings, SelectionSettings, TrainingSettings
 from mtl.config.weighting import WEIGHTINGS, AnyWeighting, ConstantWeighting
 
@@ -77,6 +78,7 @@ class RunConfig(StageSettings):
     """Which snapshot of the joint stage a task's fine-tuning starts from: the one that is scored, the last, or the one
     that was best for this very task on what ``joint.selection.on`` names; only then is one kept for each task."""
     data: DataSettings = DataSettings()
+    splits: SplitSettings = SplitSettings()
     encoder: AnyEncoder = PretrainedEncoder()
     init: InitSettings = InitSettings()
     logging: LoggingSettings = execution(LoggingSettings())

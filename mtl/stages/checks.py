@@ -6,6 +6,7 @@ from dataclasses import astuple
 from mtl.config.encoder import ScratchEncoder
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
+from mtl.config.sampling import ReplaySampling
 from mtl.errors import ConfigError
 from mtl.stages.sizes import train_portion
 from mtl.tasks.registry import get, split_roles
@@ -74,6 +75,9 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
             f"init.stage={config.init.stage} without init.task starts each task from a model of its own, but a joint "
             "stage has one model of all tasks: take joint out of stages, or set init.stage=joint or init.task"
         )
+    sampling = resolve_stage(config, "joint", None).sampling
+    if "joint" in config.stages and isinstance(sampling, ReplaySampling) and sampling.from_ is None:
+        raise ConfigError("sampling.kind is replay: set sampling.from to the run whose task sequence is to be replayed")
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():
             beyond = sorted(set(override) - {"head"})

@@ -63,6 +63,8 @@ def _what_changed(stored: RunEnvironment, described: RunEnvironment, *, added: b
         return f"the weights that {', '.join(others)} started from"
     if stored.tokenizer_sha256 != described.tokenizer_sha256:
         return "the tokenizer"
+    if stored.sequence_sha256 not in (None, described.sequence_sha256):
+        return "the task sequence that sampling.from names"
     return None
 
 

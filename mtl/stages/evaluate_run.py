@@ -63,7 +63,7 @@ def _record(spec: TaskSpec, split: str, predicted: SplitPredictions, store: Toke
     return SplitRecord(
         metrics=scores.metrics,
         rows=store.rows,
-        rows_official=spec.splits[split].official_rows,
+        rows_official=None if store.row_ids is not None else spec.splits[split].official_rows,
         rows_sha256=store.data_fingerprint,
         flags=scores.flags,
     )

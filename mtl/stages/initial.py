@@ -20,6 +20,7 @@ from mtl.rundir import RunDirectory
 from mtl.runtime.checkpoint_files import load_tensors, verify_checkpoint
 from mtl.stages.context import InitialWeights, TaskStart
 from mtl.stages.environment import read_environment
+from mtl.stages.recorded_draws import name_in_chain
 
 logger = logging.getLogger("mtl")
 
@@ -38,6 +39,7 @@ def load_initial_weights(config: RunConfig, tokenizer: TextTokenizer) -> Initial
     run = RunDirectory(Path(config.init.from_))
     if not run.config.is_file():
         raise DataError(f"init.from: {run.path} is no run directory, it has no config.yaml")
+    _check_splits(config, run)
     if config.init.by_task:
         return _of_each_task(config, run, loaded, tokenizer)
     checkpoint = _checkpoint(config, run, config.init.task)
@@ -84,6 +86,22 @@ def _of_each_task(
         starts,
         _chain(config, _result(config, run)),
     )
+
+
+def _check_splits(config: RunConfig, run: RunDirectory) -> None:
+    """What this run is scored on is nothing that the other was trained on."""
+    source = load_config(run.config)
+    common = set(task_registry.expand(source.tasks)) & set(task_registry.expand(config.tasks))
+    if common and source.splits != config.splits:
+        raise ConfigError(
+            f"init.from: {run.path} has divided its tasks otherwise ({_spoken(source)}; this run {_spoken(config)}), "
+            f"so it may have been trained on what is scored here of {', '.join(sorted(common))}; set splits alike"
+        )
+
+
+def _spoken(config: RunConfig) -> str:
+    splits = config.splits
+    return "no folds" if splits.kfold is None else f"fold {splits.fold} of {splits.kfold} held out"
 
 
 def _check_tasks(config: RunConfig, run: RunDirectory, tasks: Sequence[str]) -> None:
@@ -144,4 +162,5 @@ def _result(config: RunConfig, run: RunDirectory) -> ResultRecord:
 
 def _chain(config: RunConfig, source: ResultRecord) -> str | None:
     """What stands for the weights in the name of an arm whose runs go on from runs of one arm, each from its seed."""
-    return f"weights of {source.arm}" if source.seed == config.seed else None
+    name = name_in_chain(config, source)
+    return None if name is None else f"weights of {name}"

@@ -224,6 +224,7 @@ class _Pipeline:
                 "arm_hash": self.environment.arm_hash,
                 "run_hash": self.environment.run_hash,
                 "chain_hash": self.environment.chain_hash,
+                "fold": self.config.splits.held_out,
                 "partial": any(found.partial for found in self.context.everything.values()),
                 "encoder": encoder,
                 "stages": {stage: record.model_dump() for stage, record in self.stages.items()},

@@ -97,7 +97,7 @@ def score_dev(
             metrics=scores.metrics,
             rows=rows.size,
             rows_at_hand=store.rows if rows.size < store.rows else None,
-            rows_official=data.spec.splits[name].official_rows,
+            rows_official=data.official_rows(name),
             rows_sha256=store.data_fingerprint,
             flags=scores.flags,
         )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from mtl.config.run import RunConfig, StageSettings
+from mtl.data.folds import is_folded
 from mtl.data.subsets import HOLDOUT_ROWS, HOLDOUT_SHARE, Portion
 from mtl.errors import ConfigError
 from mtl.tasks.spec import TaskSpec
@@ -27,6 +28,17 @@ def training_rows(rows: int, *, portion: Portion, holdout: bool) -> int:
     With a holdout it is the least there can be: rows that share a text stay together, so fewer may be set aside.
     """
     return portion.of(rows - min(int(HOLDOUT_SHARE * rows), HOLDOUT_ROWS) if holdout else rows)
+
+
+def rows_without_fold(config: RunConfig, spec: TaskSpec, train: int, dev: int) -> int:
+    """Rows of train once ``splits`` are as the config says: all folds but one, or ``train`` as it is.
+
+    Of folds it is the mean: rows that share a text stay together, so that one may have a few more or less.
+    """
+    folds = config.splits.kfold
+    if folds is None or not is_folded(spec, train + dev):
+        return train
+    return round((train + dev) * (folds - 1) / folds)
 
 
 def sampler_sizes(settings: StageSettings, specs: Sequence[TaskSpec], rows: Mapping[str, int]) -> dict[str, int]:

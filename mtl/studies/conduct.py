@@ -108,7 +108,7 @@ class _Conductor:
             self._take_note(ended)
         # Given up last, the place of a run that ended is taken in the same step.
         for run in list(self._pending.values()):
-            if self._launcher.room() > 0 or run.waits_for in self._unfinished:
+            if self._launcher.room() > 0 or any(source in self._unfinished for source in run.waits_for):
                 self._consider(run)
         self._show()
         return bool(self._pending or self._working)
@@ -122,12 +122,12 @@ class _Conductor:
 
     def _consider(self, run: PlannedRun) -> None:
         """Start a pending run if it is time, or find that it needs no start."""
-        source = run.waits_for
-        if source in self._unfinished:
-            self._give_up(run, f"waits for {self._runs[source].title}, which is not complete")
-            return
+        for source in run.waits_for:
+            if source in self._unfinished:
+                self._give_up(run, f"waits for {self._runs[source].title}, which is not complete")
+                return
         looked = self._elsewhere.get(run.directory, float("-inf"))
-        waits = source is not None and source not in self._complete
+        waits = any(source not in self._complete for source in run.waits_for)
         if waits or time.monotonic() - looked < _SECONDS_UNTIL_LOOKED_AT_AGAIN:
             return
         if not self.claims.take(run):

@@ -1,7 +1,11 @@
 """Whether the arms of a study spend alike what the study says they do, as far as row counts tell."""
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
+from mtl.config.replayed import with_joint_sampling
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
 from mtl.stages.plan import plan_run
 from mtl.stages.plan_records import ModelPlan, RunPlan
@@ -51,27 +55,36 @@ def check_equal(study: StudySpec, runs: Sequence[PlannedRun]) -> str:
 
 def _spent_by_arm(study: StudySpec, runs: Sequence[PlannedRun]) -> dict[str, Spent | None]:
     seed = study.seeds[0]
-    planned = {run.directory: run for run in runs if run.seed == seed}
-    plans = {place: plan_run(run.config) for place, run in planned.items()}
+    planned = {run.directory: run for run in runs if run.seed == seed and run.fold in (None, 0)}
+    plans = {place: plan_run(_foreseen(run, planned)) for place, run in planned.items()}
 
     def spent(run: PlannedRun, stages: Collection[str], tasks: Collection[str] | None) -> Spent | None:
         """What these stages had spent once they were over, their one-task models only for ``tasks`` if given."""
         own = _spent(plans[run.directory], study.equal, stages, tasks)
-        if run.waits_for is None:
+        if run.starts_from is None:
             return own
         init = run.config.init
         leading = ("joint", "finetune") if init.stage == "finetune" else (init.stage,)
         own_tasks = tasks or plans[run.directory].tasks
-        before = spent(planned[run.waits_for], leading, own_tasks if init.by_task else None)
+        before = spent(planned[run.starts_from], leading, own_tasks if init.by_task else None)
         return None if own is None or before is None else _sum(before, own)
 
-    sources = {run.waits_for for run in runs}
+    sources = {run.starts_from for run in runs}
     return {
         arm: spent(run, run.config.stages, None)
         for run in planned.values()
         if run.directory not in sources
         for arm in run.arms
     }
+
+
+def _foreseen(run: PlannedRun, planned: Mapping[Path, PlannedRun]) -> RunConfig:
+    """The run's settings; one that repeats what another draws is expected to draw what that one is."""
+    if run.replays is None:
+        return run.config
+    source = _foreseen(planned[run.replays], planned)
+    sampling = resolve_stage(source, "joint", None).sampling
+    return with_joint_sampling(run.config, sampling.model_dump(mode="json"))
 
 
 def _spent(plan: RunPlan, what: str, stages: Collection[str], tasks: Collection[str] | None) -> Spent | None:

@@ -18,6 +18,7 @@ def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple
     notes = [f"seed {seeds} (n = {len(runs)}){spread}"]
     notes += [f"the run of seed {run.seed} is not complete: {run.status}" for run in runs if run.status != "complete"]
     notes += [_selection(stage, runs) for stage in stages]
+    notes += _on_folds(runs)
     notes += _on_shuffled_labels(runs)
     notes += _on_rows(runs)
     if any(run.partial for run in runs):
@@ -41,6 +42,28 @@ def _on_shuffled_labels(runs: Sequence[ResultRecord]) -> list[str]:
     if not tasks:
         return []
     return [f"TRAINED ON SHUFFLED LABELS of {', '.join(tasks)}: a control, whose scores are none of these tasks"]
+
+
+def _on_folds(runs: Sequence[ResultRecord]) -> list[str]:
+    folded = dict.fromkeys((task, record.kfold) for task, record in _task_records(runs) if record.kfold is not None)
+    if not folded:
+        return []
+    numbers = sorted({number for _, number in folded})
+    tasks = list(dict.fromkeys(task for task, _ in folded))
+    alone = sorted({run.fold for run in runs if run.fold is not None})
+    what = (
+        f"this is fold {', '.join(map(str, alone))} alone"
+        if alone
+        else "the predictions of all folds are scored as one dev set, and the cost is that of all folds"
+    )
+    notes = [
+        f"{' and '.join(map(str, numbers))}-fold: train and dev of {', '.join(tasks)} were divided anew, examples that "
+        f"share a text kept together; {what}: not comparable to scores on dev"
+    ]
+    others = list(dict.fromkeys(task for task, record in _task_records(runs) if record.kfold is None))
+    if others and not alone:
+        notes.append(f"{', '.join(others)}: on their own splits, by the models of fold 0")
+    return notes
 
 
 def _on_rows(runs: Sequence[ResultRecord]) -> list[str]:

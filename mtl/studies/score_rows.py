@@ -19,6 +19,8 @@ COLUMNS = (
     "score",
     "rows",
     "rows_official",
+    "kfold",
+    "fold",
     "selected_on",
     "looks",
     "selected_step",
@@ -28,6 +30,7 @@ COLUMNS = (
 def score_rows(results: Sequence[ResultRecord]) -> list[dict[str, Any]]:
     """A row, with the keys ``COLUMNS``, for each metric of each split of each task of each stage of each result.
 
+    ``kfold`` is set where train and dev were divided into so many folds, ``fold`` where one of them alone is scored.
     ``arm`` and ``run`` are the hashes; scores are unrounded. Primary and suite scores are means of these rows.
     """
     return [
@@ -45,6 +48,8 @@ def score_rows(results: Sequence[ResultRecord]) -> list[dict[str, Any]]:
             "score": score,
             "rows": scored.rows,
             "rows_official": scored.rows_official,
+            "kfold": record.kfold,
+            "fold": result.fold if record.kfold else None,
             "selected_on": record.selected_on,
             "looks": record.looks,
             "selected_step": record.selected_step,

@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mtl import tasks as task_registry
-from mtl.config.load import load_config
 from mtl.errors import ConfigError
 from mtl.records import StageName, StageRecord
-from mtl.studies.find import FoundRun
+from mtl.studies.find import FoundRun, learn_tasks
+from mtl.studies.folds import check_pooled
 
 # A study adds the first digits of the run's hash.
-_SEED_FOLDER = re.compile(r"seed-\d+(-[0-9a-f]{8})?")
+_SEED_FOLDER = re.compile(r"seed-\d+(-fold-\d+)?(-[0-9a-f]{8})?")
 _HASH_LETTERS = 8
 
 
@@ -43,11 +42,10 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
 
     An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its
     hash; by its stage alone where all runs are of one arm, and with its stage where arms have several. Tasks that the
-    runs' configs define are known from here on.
+    runs' configs define are known from here on. ConfigError for a fold that is not taken together with the others.
     """
-    for run in found:
-        if run.directory.config.is_file():
-            task_registry.expand(load_config(run.directory.config).tasks)
+    learn_tasks(found)
+    check_pooled(found)
     groups: dict[str, list[FoundRun]] = {}
     for run in found:
         groups.setdefault(run.result.arm, []).append(run)

@@ -124,10 +124,9 @@ def _check_primary(primary: Primary, reference: Arm, rows: Sequence[Row]) -> Non
 
 def _score_row(arms: Sequence[Arm], row: Row, found: Sequence[Comparison]) -> ScoreRow:
     cells = [Cell(tuple(scores)) if (scores := [value for _, value in values(arm, row)]) else None for arm in arms]
-    label = f"mean of {len(row.members)}" if row.members else what_is_scored(row.name)
-    partial = not row.members and any(
-        is_partial(arm.record(run).tasks[row.name]) for arm in arms for run in arm.scoring(row.name)
-    )
+    records = [] if row.members else [arm.record(run).tasks[row.name] for arm in arms for run in arm.scoring(row.name)]
+    label = f"mean of {len(row.members)}" if row.members else what_is_scored(row.name, records)
+    partial = any(map(is_partial, records))
     return ScoreRow(row.name, row.members, label, partial, tuple(cells), _best(arms, row, cells, found))
 
 

@@ -30,13 +30,14 @@ def table(
     (arm, score) is the one comparison that was named before; ``allow_different`` what the arms may differ in.
     """
     from mtl.studies.find import find_runs
+    from mtl.studies.folds import pooled_folds
     from mtl.studies.layout import lay_out
     from mtl.studies.scored_arms import scored_arms
     from mtl.studies.study_layout import lay_out_study
     from mtl.studies.study_table import Primary, study_table
     from mtl.studies.table import arm_tables
 
-    found = find_runs(_listed(paths))
+    found = pooled_folds(find_runs(_listed(paths)))
     if baseline is None:
         if primary is not None or allow_different:
             raise ConfigError("a primary comparison and allowed differences need a baseline; name an arm")
@@ -59,12 +60,14 @@ def plot(
     The other arguments are as of :func:`table`.
     """
     from mtl.studies.find import find_runs
+    from mtl.studies.folds import pooled_folds
     from mtl.studies.pictures.draw import draw_picture
     from mtl.studies.scored_arms import scored_arms
     from mtl.studies.study_table import Primary, study_table
 
     named = None if primary is None else Primary(*primary)
-    compared = study_table(scored_arms(find_runs(_listed(paths))), baseline, primary=named, allowed=allow_different)
+    arms = scored_arms(pooled_folds(find_runs(_listed(paths))))
+    compared = study_table(arms, baseline, primary=named, allowed=allow_different)
     return draw_picture(picture, compared, Path(out))
 
 
@@ -72,10 +75,12 @@ def results(paths: Paths) -> "pandas.DataFrame":
     """Every score of the runs, one row for each arm, stage, task, split, metric and seed; paths as in ``table``."""
     import pandas
 
-    from mtl.studies.find import find_results
+    from mtl.studies.find import find_runs
+    from mtl.studies.folds import pooled_folds
     from mtl.studies.score_rows import COLUMNS, score_rows
 
-    return pandas.DataFrame(score_rows(find_results(_listed(paths))), columns=list(COLUMNS))
+    found = pooled_folds(find_runs(_listed(paths)))
+    return pandas.DataFrame(score_rows([run.result for run in found]), columns=list(COLUMNS))
 
 
 def compare(

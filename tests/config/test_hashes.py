@@ -21,6 +21,7 @@ OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]", "data.fraction": "{mini
 NEEDS = {
     "selection.patience": ["selection.on=holdout"],
     "init.stage": ["init.stage=finetune", "init.task=mini/a"],
+    "splits.fold": ["splits.kfold=10"],
     "init.task": ["init.stage=finetune", "init.task=mini/a"],
 }
 
@@ -89,7 +90,8 @@ def test_a_setting_changes_the_hash_just_when_it_is_identity() -> None:
         needs = NEEDS.get(path, [])
         value = _another(path, field)
         before, after = _hash(kind, *needs), _hash(kind, *needs, f"{path}={value}")
-        leaves_it = is_execution or path in ("seed", "tasks")  # the seed is the run's; names stand for the patterns
+        # Seed and fold are the run's; names stand for the patterns.
+        leaves_it = is_execution or path in ("seed", "splits.fold", "tasks")
         assert (before == after) is leaves_it, f"{kind} {path}={value}"
 
 
@@ -97,6 +99,7 @@ def test_what_is_execution_is_what_was_meant_to_be() -> None:
     assert {path for _, path, _, is_execution in _all_fields() if is_execution} == {
         "out",
         "init.from",
+        "sampling.from",
         "data.root",
         "data.cache",
         "training.tokens_per_micro_batch",
@@ -156,7 +159,7 @@ def test_tasks_data_encoder_and_seed_are_part_of_the_hashes() -> None:
         arm_hash(config, **{**given, "encoder_hash": "f"}),
     }
     assert len(arms) == 4
-    assert len({run_hash(arm, seed) for arm in arms for seed in (1, 2)}) == 8
+    assert len({run_hash(arm, seed, fold) for arm in arms for seed in (1, 2) for fold in (None, 0, 1)}) == 24
     assert all(len(arm) == 64 for arm in arms)
 
 
