@@ -1,7 +1,7 @@
 """A plugin of `mtl run`: a training waits after its first update while the file that MTL_TEST_HOLD names is there.
 
-So a test finds runs at work however busy the machine is, and they take no time of it. A run that is told to stop goes on,
-to save itself.
+So a test finds runs at work however busy the machine is, and they take no time of it. A run that is told to stop goes
+on, to save itself.
 """
 
 import os
