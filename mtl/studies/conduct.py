@@ -90,7 +90,8 @@ class _Conductor:
         self._elsewhere: dict[Path, float] = {}
         """Runs that another process was at, and when."""
         self._working: dict[Path, float] = {}
-        """Runs started here, and when."""
+        """Runs started here, and when; those in the queue of a cluster: when they were last seen there."""
+        self._queued: frozenset[Path] = frozenset()
         self._complete = {path for path in self._runs if state_of(path) == "complete"}
         self._found = len(self._complete)
         self._unfinished: dict[Path, Unfinished] = {}
@@ -135,7 +136,7 @@ class _Conductor:
             return
         # Looked at once it is claimed: another launcher may have finished it a moment ago.
         state = state_of(run.directory)
-        if state == "in use":
+        if state == "in use" and not self._launcher.takes_over(run.directory):
             self._elsewhere[run.directory] = time.monotonic()
         elif state == "complete":
             self._finish(run)
@@ -194,15 +195,20 @@ class _Conductor:
     def _show(self) -> None:
         now = time.monotonic()
         waiting = len(self._pending) - len(self._elsewhere)
+        self._queued = self._launcher.queued() & self._working.keys()
+        # The time that a run takes is counted from when it leaves the queue.
+        self._working |= dict.fromkeys(self._queued, now)
+        running = [now - began for path, began in self._working.items() if path not in self._queued]
         counts = Counts(
             done=len(self._complete),
-            running=len(self._working),
+            running=len(running),
+            queued=len(self._queued),
             elsewhere=len(self._elsewhere),
             failed=len(self._unfinished),
             left=waiting,
         )
-        running = [now - began for began in self._working.values()]
-        left = seconds_left(self._durations, running, waiting, len(self._working) + min(waiting, self._launcher.room()))
+        at_once = len(running) + (0 if self._queued else min(waiting, self._launcher.room()))
+        left = seconds_left(self._durations, running, waiting + len(self._queued), at_once)
         self._view.show(counts, left, {run.title: self._word(path) for path, run in self._runs.items()})
 
     def _word(self, path: Path) -> str:
@@ -211,7 +217,7 @@ class _Conductor:
         if path in self._unfinished:
             return self._unfinished[path].reason
         if path in self._working:
-            return "running"
+            return "queued" if path in self._queued else "running"
         return "at work elsewhere" if path in self._elsewhere else "left"
 
 
