@@ -8,7 +8,7 @@ from mtl.config.load import load_config
 from mtl.config.run import RunConfig, Stage
 from mtl.records import ResultRecord, SplitRecord
 from mtl.registration import register_head, register_sampler, register_weighting
-from mtl.studies.verbs import compare, plot, results, table
+from mtl.studies.verbs import compare, plot, report, results, table
 from mtl.tasks.registry import register_task
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ __all__ = [
     "register_sampler",
     "register_task",
     "register_weighting",
+    "report",
     "results",
     "run",
     "study",

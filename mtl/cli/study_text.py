@@ -58,5 +58,6 @@ def outcome_text(study: "StudySpec", out: Path, outcome: "Outcome") -> str:
     lines = [f"{study.name}: {len(outcome.complete)} of {total} runs are complete, {new} of them since this start"]
     lines += [f"  {each.run.title}: {each.reason}\n    {each.log}" for each in outcome.unfinished]
     if outcome.complete:
-        lines.append(f"mtl table {shlex.quote(str(out / 'runs'))} prints their scores")
+        place = shlex.quote(str(out))
+        lines.append(f"mtl table {place} prints their scores, mtl report {place} writes them on a page with pictures")
     return "\n".join(lines) + "\n"

@@ -44,8 +44,9 @@ def expectations(settings: StageSettings, specs: Sequence[TaskSpec], rows: dict[
     sizes = rows if exact or len(specs) == 1 else sampler_sizes(settings, specs, rows)
     if exact or len(specs) > 1:
         planner = make_planner(settings, 0, [_unread_stream(name, count) for name, count in rows.items()], sizes)
-        exactly = isinstance(planner, ExactEpochPlanner | ExactBlockPlanner | ReplayPlanner) and planner.total > 0
-        examples = planner.examples if exactly else None
+        examples = None
+        if isinstance(planner, ExactEpochPlanner | ExactBlockPlanner | ReplayPlanner) and planner.total > 0:
+            examples = planner.examples
     else:
         planner, examples = None, None
     known = training.rows_per_update is not None or training.updates is not None

@@ -31,11 +31,6 @@ class FoundRun:
         return self.folds or (self,)
 
 
-def find_results(paths: Sequence[Path]) -> list[ResultRecord]:
-    """The results at ``paths``; errors as of :func:`find_runs`."""
-    return [run.result for run in find_runs(paths)]
-
-
 def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
     """The runs at ``paths``: each a run's directory, a result file, or a directory that holds runs at any depth.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mtl.records import ResultRecord, SelectedOn, StageName, TaskRecord
+from mtl.studies.table_layout import SPREADS, Spread
 
 _SELECTION: dict[SelectedOn, str] = {
     "last": "the last weights",
@@ -14,7 +15,7 @@ _SELECTION: dict[SelectedOn, str] = {
 def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple[str, ...]:
     """Notes on runs of one arm, in the order of their seeds, each a line."""
     seeds = ", ".join(str(run.seed) for run in runs)
-    spread = "; mean ± sample standard deviation over seeds" if len(runs) > 1 else "; one run, so no spread"
+    spread = f"; {SPREADS['deviation']}" if len(runs) > 1 else "; one run, so no spread"
     notes = [f"seed {seeds} (n = {len(runs)}){spread}"]
     notes += [f"the run of seed {run.seed} is not complete: {run.status}" for run in runs if run.status != "complete"]
     notes += [_selection(stage, runs) for stage in stages]
@@ -26,6 +27,11 @@ def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple
     notes += dict.fromkeys(_on_encoder(run) for run in runs)
     notes += _on_flags(runs)
     return tuple(notes)
+
+
+def with_spread(notes: Sequence[str], spread: Spread) -> list[str]:
+    """The notes of a table that shows ``spread`` beside its means."""
+    return [note.replace(SPREADS["deviation"], SPREADS[spread]) for note in notes]
 
 
 def _selection(stage: StageName, runs: Sequence[ResultRecord]) -> str:

@@ -46,9 +46,7 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
     """
     learn_tasks(found)
     check_pooled(found)
-    groups: dict[str, list[FoundRun]] = {}
-    for run in found:
-        groups.setdefault(run.result.arm, []).append(run)
+    groups = _groups(found)
     labels = _labels(groups)
     stages = {arm: _stages(runs) for arm, runs in groups.items()}
     one_stage = all(len(names) == 1 for names in stages.values())
@@ -59,6 +57,11 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
             having = sorted((run for run in runs if stage in run.result.stages), key=lambda run: run.result.seed)
             arms.append(Arm(name, labels[key], stage, tuple(having)))
     return tuple(arms)
+
+
+def arm_labels(found: Sequence[FoundRun]) -> dict[str, str]:
+    """What each arm is called, by its hash: as in tables, without a stage."""
+    return _labels(_groups(found))
 
 
 def find_arm(arms: Sequence[Arm], name: str) -> Arm:
@@ -77,6 +80,13 @@ def find_arm(arms: Sequence[Arm], name: str) -> Arm:
 def _stages(runs: Sequence[FoundRun]) -> list[StageName]:
     order: tuple[StageName, ...] = ("single", "joint", "finetune")
     return [stage for stage in order if any(stage in run.result.stages for run in runs)]
+
+
+def _groups(found: Sequence[FoundRun]) -> dict[str, list[FoundRun]]:
+    groups: dict[str, list[FoundRun]] = {}
+    for run in found:
+        groups.setdefault(run.result.arm, []).append(run)
+    return groups
 
 
 def _labels(groups: dict[str, list[FoundRun]]) -> dict[str, str]:

@@ -89,6 +89,12 @@ def study_table(
     )
 
 
+def plain_rows(arms: Sequence[Arm]) -> tuple[ScoreRow, ...]:
+    """The scores of ``arms``, nothing compared and none of them called the best."""
+    rows = [_score_row(arms, row, []) for row in _rows(arms, _tasks(arms))]
+    return tuple(replace(row, best=tuple(False for _ in arms)) for row in rows)
+
+
 def counted_tasks(arms: Sequence[Arm]) -> list[str]:
     """The tasks that all arms scored and that count towards a mean over tasks."""
     return [task for task in _tasks(arms) if _counts(task, arms)]
@@ -100,7 +106,7 @@ def _tasks(arms: Sequence[Arm]) -> list[str]:
 
 
 def _rows(arms: Sequence[Arm], tasks: Sequence[str]) -> list[Row]:
-    """Tasks by suite, each followed by the means that were taken over the same tasks in at least two arms."""
+    """Tasks by suite, each followed by the means that were taken over the same tasks in at least two arms, if any."""
     rows: list[Row] = []
     for suite in dict.fromkeys(task.split("/")[0] for task in tasks):
         rows += [Row(task, None) for task in tasks if task.split("/")[0] == suite]
@@ -110,7 +116,7 @@ def _rows(arms: Sequence[Arm], tasks: Sequence[str]) -> list[Row]:
                 record = arm.record(run).suites.get(suite)
                 if record is not None and record.score is not None:
                     sets.setdefault(tuple(sorted(record.tasks)), set()).add(arm.name)
-        rows += [Row(suite, members) for members, names in sets.items() if len(names) > 1]
+        rows += [Row(suite, members) for members, names in sets.items() if len(names) > 1 or len(arms) == 1]
     return rows
 
 
