@@ -80,11 +80,11 @@ class Updater:
             update = self._preparation.halved(update)
         batches, losses, weights, examples = gradients
         self._learn_weights(update, weights, losses)
-        norm = self.optimizer.clip()
+        norm = self.optimizer.norm()
         present = self._to_device(update.counts) > 0
         bad = ~torch.isfinite(torch.where(present, losses, 0.0).sum() + norm)
         self._not_finite = torch.maximum(self._not_finite, bad.float())
-        self.optimizer.step(update.step, self._not_finite)
+        self.optimizer.step(update.step, self._not_finite, norm)
         self.weighting.after_step(self._losses_again(update, batches))
         return UpdateResult(update, losses, weights.detach(), examples, norm, self._not_finite)
 
