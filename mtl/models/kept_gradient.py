@@ -4,6 +4,7 @@ Reference: ``aten.embedding_dense_backward``, which clears the whole table each 
 width.
 """
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -40,18 +41,17 @@ class KeptGradient:
         if not self._is_out():
             return None
         assert self.table.grad is not None
-        return self.table.grad.index_select(0, self._ids())
+        # By numpy: torch's own way to find them is one that makes a host wait for a GPU, and is refused in updates.
+        distinct = np.unique(torch.cat(self._touched).numpy())
+        return self.table.grad.index_select(0, torch.from_numpy(distinct))
 
     def take_back(self) -> None:
         """Before the table's gradient is dropped: clear it for the next time, if it is the one that was given."""
         if self._is_out():
             assert self._lent is not None
-            self._spare = self._lent.index_fill_(0, self._ids(), 0.0)
+            self._spare = self._lent.index_fill_(0, torch.cat(self._touched), 0.0)
         self._lent = None
         self._touched.clear()
-
-    def _ids(self) -> Tensor:
-        return torch.cat(self._touched).unique()
 
     def _is_out(self) -> bool:
         """Whether the table's gradient is the one that was given: not one that others put in its place."""

@@ -24,9 +24,9 @@ from transformers import ModernBertConfig, ModernBertModel
 from mtl.data.batches import BatchSource, PackedBatch
 from mtl.data.plan import split_plan
 from mtl.models.dropout import DropoutKey
-from mtl.models.native.encoder import NativeEncoder
 from mtl.models.load import wrap_model
 from mtl.models.multitask import MultitaskModel
+from mtl.models.native.encoder import NativeEncoder
 
 KEY = DropoutKey(seed=4, step=3)
 

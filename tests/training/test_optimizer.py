@@ -9,7 +9,7 @@ from transformers import AlbertConfig, AlbertModel
 
 from mtl.config.encoder import SequenceHeadSettings
 from mtl.config.training import OptimizerSettings
-from mtl.errors import DataError
+from mtl.errors import DataError, MtlError
 from mtl.models.load import wrap_model
 from mtl.models.multitask import MultitaskModel
 from mtl.training.optimizer import Optimizer, named_parameters
@@ -124,6 +124,41 @@ def test_skipped_step_changes_neither_weights_nor_state() -> None:
     assert all(torch.equal(value, state[name]) for name, value in toy.optimizer.state_tensors().items())
     toy.optimizer.step(2, ON)
     assert not all(torch.equal(value, before[name]) for name, value in toy.weights().items())
+
+
+def test_no_memory_for_the_moments_is_no_matter_of_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = toy_training()
+
+    def exhausted() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(toy.optimizer._adamw, "step", exhausted)
+    with pytest.raises(MtlError, match="out of memory in the optimiser's step, for which smaller micro-batches"):
+        toy.run(0, 1)
+
+
+def test_a_norm_within_the_limit_changes_no_gradient() -> None:
+    toy = toy_training(optimizer={"clip_norm": 1e6})
+    toy.run(0, 1)
+    clipped, free = toy.gradients(), toy_training(optimizer={"clip_norm": None})
+    free.run(0, 1)
+    assert all(torch.equal(value, clipped[name]) for name, value in free.gradients().items())
+
+
+@pytest.mark.parametrize("micro_batches", [1, 3])
+def test_the_norm_over_the_rows_that_were_read_is_that_of_all(micro_batches: int) -> None:
+    toy = toy_training(
+        model=toy_model(encoder=wrap_model(toy_bert(), "native")),
+        micro_batches=micro_batches,
+        optimizer={"clip_norm": None},
+    )
+    norms = [float(result.gradient_norm) for result in toy.run(0, 2)]
+    whole = torch.cat([gradient.flatten() for gradient in toy.gradients().values()]).norm()
+    assert norms[-1] == pytest.approx(float(whole), rel=1e-5)
+    [kept] = toy.model.encoder.kept_gradients
+    rows = kept.rows()
+    assert rows is not None
+    assert rows.shape[0] < kept.table.shape[0]
 
 
 def test_state_belongs_to_its_parameters() -> None:
