@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mtl.data.batches import PackedBatch
+from mtl.data.rows import filled_rows
 from mtl.models import ops
 from mtl.models.dropout import DropoutKey, drop_by
 from mtl.models.encoder import Encoder
@@ -25,9 +26,8 @@ from mtl.models.native.residual import residual_norm
 class NativeEncoder(Encoder):
     """Runs the layers over (R, D) without padding, in bf16 or fp32 as the forward context says.
 
-    R is T rounded up: libraries compile their products for every size anew, and some filler costs less. Filler belongs
-    to no sequence and gets gradients of zero. Where only first tokens are read, the last layer is computed for them
-    alone.
+    R is T rounded up (:func:`filled_rows`). Filler belongs to no sequence and gets gradients of zero. Where only first
+    tokens are read, the last layer is computed for them alone.
     """
 
     def __init__(self, model: Any) -> None:
@@ -38,7 +38,7 @@ class NativeEncoder(Encoder):
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
         device = batch.token_ids.device
         dtype = torch.bfloat16 if torch.is_autocast_enabled(device.type) else torch.float32
-        rows, heads = filled(batch.tokens), self._parts.layers[0].heads
+        rows, heads = filled_rows(batch.tokens), self._parts.layers[0].heads
         with torch.autocast(device.type, enabled=False):
             groups = grouping(batch.blocks, batch.sequence_offsets[:-1], rows, heads, dtype)
             masks = NativeMasks(self._parts, batch, key if self.training else None, groups, rows)
@@ -62,12 +62,6 @@ class NativeEncoder(Encoder):
         if self._parts.projection is not None:
             hidden = ops.linear(hidden, self._parts.projection.weight, self._parts.projection.bias)
         return hidden
-
-
-def filled(tokens: int) -> int:
-    """Rows for so many tokens: more of them, a multiple of 16 and about a thirty-second of the whole."""
-    step = max(16, 2 ** (tokens.bit_length() - 5))
-    return (tokens // step + 1) * step
 
 
 def _layer(layer: LayerParts, hidden_RD: Tensor, groups: Grouping, masks: LayerMasks) -> Tensor:
