@@ -2,8 +2,8 @@
 
 
 def row_step(tokens: int) -> int:
-    """What rows are a multiple of: 16 at least, and between a thirty-second and a sixteenth of the tokens."""
-    return max(16, 2 ** (tokens.bit_length() - 5))
+    """What rows are a multiple of: 16, of more than a thousand tokens a sixty-fourth to a thirty-second."""
+    return max(16, 2 ** (tokens.bit_length() - 6))
 
 
 def filled_rows(tokens: int) -> int:

@@ -15,6 +15,10 @@ from mtl.runtime.device import to_device
 _LEVELS = 2**16
 # Half a megabyte: all steps of the hash find them in a core's own cache.
 _WORDS_AT_ONCE = 2**17
+# Tensors of the words' own type: a number of Python is made into one, and converted, in every operation.
+_SIXTEEN, _FIFTEEN, _LOW_SIXTEEN, _LOW_SEVENTEEN, _FIRST_FACTOR, _SECOND_FACTOR = torch.tensor(
+    [16, 15, 0xFFFF, 0x1FFFF, 0x7FEB352D, 0x846CA68B - 2**32], dtype=torch.int32
+).unbind()
 
 
 @dataclass(frozen=True)
@@ -145,8 +149,10 @@ def _scramble_(words: Tensor) -> Tensor:
     The same finaliser without its last step. Sums of two hashes come in, and without that step pairs of features, pairs
     of rows and their rectangles are uncorrelated still; with one multiplication less they are not.
     """
-    words ^= (words >> 16) & 0xFFFF
-    words *= 0x7FEB352D
-    words ^= (words >> 15) & 0x1FFFF
-    words *= 0x846CA68B - 2**32
+    shifted = torch.bitwise_right_shift(words, _SIXTEEN)
+    words ^= shifted.bitwise_and_(_LOW_SIXTEEN)
+    words *= _FIRST_FACTOR
+    torch.bitwise_right_shift(words, _FIFTEEN, out=shifted)
+    words ^= shifted.bitwise_and_(_LOW_SEVENTEEN)
+    words *= _SECOND_FACTOR
     return words
