@@ -3,6 +3,7 @@
 Letters: S sequences, L padded length, H heads.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,23 +37,28 @@ class KeepMask:
 class MaskedPlace:
     """What a mask is wanted for: hashes of its rows and numbers of its pairs of features, both int32, and the rate.
 
-    Rows and pairs broadcast to the mask's shape, the last dimension counted in pairs; ``features`` is that dimension.
+    Rows and pairs broadcast to ``shape``, the mask's with the last dimension counted in pairs; ``features`` is that
+    dimension.
     """
 
     rows: Tensor
     pairs: Tensor
+    shape: tuple[int, ...]
     features: int
     rate: float
 
 
 def features_place(rows: Tensor, features: int, rate: float) -> MaskedPlace:
     """For rows (...,) of hidden states with these hashes; the mask is (..., features)."""
-    return MaskedPlace(rows[..., None], _pair_numbers(1, features, rows.device)[0, 0], features, rate)
+    pairs = _pair_numbers(1, features, rows.device)[0, 0]
+    return MaskedPlace(rows[..., None], pairs, (*rows.shape, pairs.shape[0]), features, rate)
 
 
 def attention_place(rows: Tensor, heads: int, keys: int, rate: float) -> MaskedPlace:
     """For attention probabilities of queries (S, Lq) with these hashes; the mask is (S, heads, Lq, keys)."""
-    return MaskedPlace(rows[:, None, :, None], _pair_numbers(heads, keys, rows.device), keys, rate)
+    pairs = _pair_numbers(heads, keys, rows.device)
+    shape = (rows.shape[0], heads, rows.shape[1], pairs.shape[2])
+    return MaskedPlace(rows[:, None, :, None], pairs, shape, keys, rate)
 
 
 def site_rows(row_keys: Tensor, site_keys: Sequence[int]) -> Tensor:
@@ -66,23 +72,23 @@ def keep_masks(places: Sequence[MaskedPlace]) -> list[KeepMask]:
 
     One 32-bit hash decides two neighbouring features by its halves. Rates are rounded to multiples of 2^-16.
     """
-    shapes = [torch.broadcast_shapes(place.rows.shape, place.pairs.shape) for place in places]
-    sizes = [shape.numel() for shape in shapes]
+    sizes = [math.prod(place.shape) for place in places]
     words = torch.empty(sum(sizes), dtype=torch.int32, device=places[0].rows.device)
-    parts = words.split(sizes)
-    for part, shape, place in zip(parts, shapes, places, strict=True):
-        torch.add(place.rows, place.pairs, out=part.view(shape))
+    parts = words.split_with_sizes(sizes)
+    for part, place in zip(parts, places, strict=True):
+        torch.add(place.rows, place.pairs, out=part.view(place.shape))
     for stretch in words.split(_WORDS_AT_ONCE):
         _scramble_(stretch)
-    return [
-        KeepMask(
-            _all_bits_or_none_(part.view(torch.int16), _threshold(place.rate)).view(*shape[:-1], 2 * shape[-1])[
-                ..., : place.features
-            ],
-            _LEVELS / (_LEVELS - _threshold(place.rate)),
-        )
-        for part, shape, place in zip(parts, shapes, places, strict=True)
-    ]
+    return [_keep_mask(part, place) for part, place in zip(parts, places, strict=True)]
+
+
+def _keep_mask(words: Tensor, place: MaskedPlace) -> KeepMask:
+    """The mask that the place's hashed words decide; their memory becomes its bits."""
+    threshold = round(place.rate * _LEVELS)
+    bits = _all_bits_or_none_(words.view(torch.int16), threshold)
+    shaped = bits.view(*place.shape[:-1], 2 * place.shape[-1])
+    even = place.features == shaped.shape[-1]
+    return KeepMask(shaped if even else shaped[..., : place.features], _LEVELS / (_LEVELS - threshold))
 
 
 def keep_features(row_keys: Tensor, features: int, rate: float, site_key: int) -> KeepMask:
@@ -115,10 +121,6 @@ def mix32(values: Tensor) -> Tensor:
     values = ((values ^ (values >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
     values = ((values ^ (values >> 15)) * 0x846CA68B) & 0xFFFFFFFF
     return values ^ (values >> 16)
-
-
-def _threshold(rate: float) -> int:
-    return round(rate * _LEVELS)
 
 
 def _all_bits_or_none_(halves: Tensor, threshold: int) -> Tensor:

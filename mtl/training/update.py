@@ -68,13 +68,15 @@ class Updater:
         self._not_finite = torch.zeros((), dtype=torch.float32, device=device)
         self._reduction = GradientReduction(model, preparation.ranks)
         self._memory = MemoryWatch()
+        self._modules = tuple(model.modules())
 
     def run(self, update: PreparedUpdate) -> UpdateResult:
         """Take one step. After a loss or gradient that is not finite, parameters no longer change.
 
         Raises MtlError where memory does not hold a micro-batch of one example.
         """
-        self.model.train()
+        if not all(module.training for module in self._modules):
+            self.model.train()
         update = self._memory.fitted(update, self._preparation)
         while (gradients := self._gradients(update)) is None:
             update = self._preparation.halved(update)

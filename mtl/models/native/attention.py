@@ -38,11 +38,11 @@ class Grouping:
 
     def split(self, by_place: Tensor) -> tuple[Tensor, ...]:
         """What stands at the places (P, ...) of each block (S L, ...), and at last of the filler."""
-        return torch.split(by_place, [*(block.index.numel() for block in self.blocks), 1])
+        return by_place.split_with_sizes([*(block.index.numel() for block in self.blocks), 1])
 
     def split_sequences(self, by_sequence: Tensor) -> tuple[Tensor, ...]:
         """Rows of sequences in the order of the blocks (S, ...), by block."""
-        return torch.split(by_sequence, [block.index.shape[0] for block in self.blocks])
+        return by_sequence.split_with_sizes([block.index.shape[0] for block in self.blocks])
 
 
 def grouping(batch_blocks: Blocks, sequence_starts: Tensor, rows: int, heads: int, dtype: torch.dtype) -> Grouping:
@@ -170,7 +170,8 @@ def _backward(gradient: Tensor, saved: Sequence[Tensor], keep: KeepMask | None) 
 def _product(first: Tensor, second: Tensor, factor: float, added: Tensor | None = None) -> Tensor:
     """``added + factor (first @ second)`` by matrix, rounded once."""
     if added is None:
-        return torch.baddbmm(first.new_zeros(()), first, second, beta=0.0, alpha=factor)
+        # With a beta of zero it is not read.
+        return torch.baddbmm(first.new_empty(()), first, second, beta=0.0, alpha=factor)
     return torch.baddbmm(added, first, second, alpha=factor)
 
 
