@@ -3,7 +3,7 @@
 
 def row_step(tokens: int) -> int:
     """What rows are a multiple of: 16, of more than a thousand tokens a sixty-fourth to a thirty-second."""
-    return max(16, 2 ** (tokens.bit_length() - 6))
+    return max(16, 1 << max(0, tokens.bit_length() - 6))
 
 
 def filled_rows(tokens: int) -> int:

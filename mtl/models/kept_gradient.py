@@ -6,7 +6,7 @@ width.
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 
 class KeptGradient:
@@ -16,7 +16,7 @@ class KeptGradient:
     the rows would be added in no fixed order, all of them are new.
     """
 
-    def __init__(self, table: nn.Parameter) -> None:
+    def __init__(self, table: Tensor) -> None:
         self.table = table
         self._spare: Tensor | None = None
         self._lent: Tensor | None = None

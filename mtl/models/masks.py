@@ -77,7 +77,7 @@ def keep_masks(places: Sequence[MaskedPlace]) -> list[KeepMask]:
     parts = words.split_with_sizes(sizes)
     for part, place in zip(parts, places, strict=True):
         torch.add(place.rows, place.pairs, out=part.view(place.shape))
-    for stretch in words.split(_WORDS_AT_ONCE):
+    for stretch in torch.split(words, _WORDS_AT_ONCE):
         _scramble_(stretch)
     return [_keep_mask(part, place) for part, place in zip(parts, places, strict=True)]
 

@@ -5,6 +5,7 @@ Sites have the names and keys that they have in the packed way. Letters: R rows 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -65,21 +66,22 @@ class NativeMasks:
         return self._masks(layer, rows, first=True)
 
     def _masks(self, layer: LayerParts, rows: dict[str, Tensor], *, first: bool) -> LayerMasks:
+        """Those of a layer whose sites have these rows: hashed together, and dealt out in the same order."""
         blocks = self._groups.blocks
+        attended = bool(rows) and layer.attention_rate > 0.0
         places: list[MaskedPlace] = []
-        if rows and layer.attention_rate > 0.0:
+        if attended:
             hashes = rows[layer.attention_site]
             for block in blocks:
-                index = block.index[:, :1] if first else block.index
-                places.append(attention_place(hashes[index], layer.heads, block.index.shape[1], layer.attention_rate))
-        outputs = [layer.attention_dropout, layer.output_dropout]
-        dropped = [dropout for dropout in outputs if rows and dropout.p > 0.0]
-        width = layer.contract.out_features
-        places += [features_place(rows[dropout.site], width, dropout.p) for dropout in dropped]
-        masks = keep_masks(places) if places else []
-        of_outputs = dict(zip(dropped, masks[len(masks) - len(dropped) :], strict=True))
-        attention = masks[: len(masks) - len(dropped)] or [None] * len(blocks)
-        return LayerMasks(attention, *(of_outputs.get(dropout) for dropout in outputs))
+                queries = hashes[block.index[:, :1] if first else block.index]
+                places.append(attention_place(queries, layer.heads, block.index.shape[1], layer.attention_rate))
+        outputs = (layer.attention_dropout, layer.output_dropout)
+        dropped = [bool(rows) and dropout.p > 0.0 for dropout in outputs]
+        for dropout in compress(outputs, dropped):
+            places.append(features_place(rows[dropout.site], layer.contract.out_features, dropout.p))
+        masks = iter(keep_masks(places) if places else ())
+        attention = [next(masks) if attended else None for _ in blocks]
+        return LayerMasks(attention, *[next(masks) if each else None for each in dropped])
 
 
 def _sites(layer: LayerParts) -> tuple[str, str, str]:
