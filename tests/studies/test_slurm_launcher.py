@@ -147,6 +147,7 @@ def test_the_result_of_a_job_counts_unless_it_is_an_error_and_the_job_comes_agai
     launcher = launcher_of(tmp_path)
     start(launcher, runs[:2])
     slurm.show(j1_0="PENDING", j1_1="RUNNING")
+    assert launcher.ended() == []
     cloudpickle_dump(("error", "scontrol was killed"), tmp_path / "out" / "slurm" / "1_0_0_result.pkl")
     cloudpickle_dump(("success", {str(runs[1].directory): 3}), tmp_path / "out" / "slurm" / "1_1_0_result.pkl")
     assert launcher.ended() == [Ended(runs[1].directory, 3)]
