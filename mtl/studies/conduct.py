@@ -13,6 +13,7 @@ from mtl.runtime.stop_requests import StopRequests
 from mtl.studies.expand import PlannedRun
 from mtl.studies.launchers import STOPPED, Ended, Launcher, Start
 from mtl.studies.progress import Counts, LiveView, seconds_left
+from mtl.studies.run_progress import Advance, RunProgress, Updates, updates_of
 from mtl.studies.run_state import Failure, forget_failure, note_failure, read_failure, state_of
 from mtl.studies.study_files import Claims, StudyDirectory
 
@@ -91,6 +92,9 @@ class _Conductor:
         """Runs that another process was at, and when."""
         self._working: dict[Path, float] = {}
         """Runs started here, and when."""
+        self._progress: dict[Path, RunProgress] = {}
+        self._updates: dict[tuple[str, ...], Updates | None] = {}
+        """By the arms of a run, since they do not depend on its seed."""
         self._complete = {path for path in self._runs if state_of(path) == "complete"}
         self._found = len(self._complete)
         self._unfinished: dict[Path, Unfinished] = {}
@@ -157,6 +161,7 @@ class _Conductor:
     def _take_note(self, ended: Ended) -> None:
         run = self._runs[ended.directory]
         began = self._working.pop(ended.directory)
+        self._progress.pop(ended.directory, None)
         code = ended.exit_code
         if code == 0 and state_of(run.directory) == "complete":
             self._durations.append(time.monotonic() - began)
@@ -201,9 +206,18 @@ class _Conductor:
             failed=len(self._unfinished),
             left=waiting,
         )
-        running = [now - began for began in self._working.values()]
+        running = [self._advance(path, now - began) for path, began in self._working.items()]
         left = seconds_left(self._durations, running, waiting, len(self._working) + min(waiting, self._launcher.room()))
         self._view.show(counts, left, {run.title: self._word(path) for path, run in self._runs.items()})
+
+    def _advance(self, path: Path, seconds: float) -> Advance:
+        """How far a run is that has been at work for so long."""
+        if path not in self._progress:
+            run = self._runs[path]
+            if run.arms not in self._updates:
+                self._updates[run.arms] = updates_of(run.config)
+            self._progress[path] = RunProgress(path, self._updates[run.arms])
+        return self._progress[path].after(seconds)
 
     def _word(self, path: Path) -> str:
         if path in self._complete:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mtl.atomic import write_text_atomically
+from mtl.studies.run_progress import Advance
 
 _logger = logging.getLogger("mtl")
 
@@ -28,16 +29,24 @@ class Counts:
     left: int
 
 
-def seconds_left(durations: Sequence[float], running: Sequence[float], left: int, at_once: int) -> float | None:
-    """The time that is left, from how long runs took that are finished and how long others are running already.
+def seconds_left(durations: Sequence[float], running: Sequence[Advance], left: int, at_once: int) -> float | None:
+    """The time that is left, from how long runs took that are finished and how far others are already.
 
-    ``at_once`` runs are at work at the same time. None before the first has finished.
+    ``at_once`` runs are at work at the same time. None before there is a rate to go by.
     """
-    if not durations:
+    known = [*durations, *(whole for each in running if (whole := each.whole) is not None)]
+    if not known:
         return None
-    mean = sum(durations) / len(durations)
-    work = left * mean + sum(max(mean - elapsed, 0.0) for elapsed in running)
+    mean = sum(known) / len(known)
+    work = left * mean + sum(_rest(each, mean) for each in running)
     return work / max(at_once, 1)
+
+
+def _rest(run: Advance, mean: float) -> float:
+    """What a run still needs, at its own rate where it has one."""
+    if run.whole is None or run.share is None:
+        return max(mean - run.seconds, 0.0)
+    return (1 - run.share) * run.whole
 
 
 class LiveView:
