@@ -49,7 +49,7 @@ unit: $(STAMP)
 	$(BIN)/pytest -n 2 --dist loadfile
 
 quickstart: $(STAMP)
-	@echo 'Six small runs, about two minutes on two cores. Ctrl-C stops them all; the same command goes on.'
+	@echo 'Six small runs, about three minutes on two cores. Ctrl-C stops them all; the same command goes on.'
 	@$(BIN)/mtl study experiments/quickstart.yaml --launcher local --out $(QUICKSTART)
 	@echo
 	@$(BIN)/mtl table $(COMPARED)

@@ -34,19 +34,12 @@ def seconds_left(durations: Sequence[float], running: Sequence[Advance], left: i
 
     ``at_once`` runs are at work at the same time. None before there is a rate to go by.
     """
-    known = [*durations, *(whole for each in running if (whole := each.whole) is not None)]
+    known = [*durations, *(each.whole for each in running if each.whole is not None)]
     if not known:
         return None
     mean = sum(known) / len(known)
-    work = left * mean + sum(_rest(each, mean) for each in running)
-    return work / max(at_once, 1)
-
-
-def _rest(run: Advance, mean: float) -> float:
-    """What a run still needs, at its own rate where it has one."""
-    if run.whole is None or run.share is None:
-        return max(mean - run.seconds, 0.0)
-    return (1 - run.share) * run.whole
+    rests = [max(mean - each.seconds, 0.0) if each.rest is None else each.rest for each in running]
+    return (left * mean + sum(rests)) / max(at_once, 1)
 
 
 class LiveView:

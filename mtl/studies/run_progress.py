@@ -10,6 +10,8 @@ from mtl.rundir import RunDirectory
 from mtl.stages.plan import plan_run
 
 _SECONDS_BETWEEN_READINGS = 1.0
+# Of the updates of a run: over fewer its rate is not to be trusted.
+_LEAST_SHARE = 0.02
 # Longer than any record of a training.
 _TAIL = 1 << 16
 
@@ -32,19 +34,14 @@ def updates_of(config: RunConfig) -> Updates | None:
 
 @dataclass(frozen=True)
 class Advance:
-    """A run at work for ``seconds``: the share of its updates that it has done in all, and ``since`` it was started.
+    """A run at work for ``seconds``; what it takes from start to end at its own rate, and what it still needs.
 
-    Both shares are None where the number of its updates is not known.
+    Both are None where that is not known, or not yet.
     """
 
     seconds: float
-    share: float | None
-    since: float | None
-
-    @property
-    def whole(self) -> float | None:
-        """The seconds that all updates of the run would take at this rate; None until there is one."""
-        return self.seconds / self.since if self.since else None
+    whole: float | None
+    rest: float | None
 
 
 class RunProgress:
@@ -56,21 +53,27 @@ class RunProgress:
     def __init__(self, directory: Path, updates: Updates | None) -> None:
         run = RunDirectory(directory)
         self._logs = {run.stage(*model).metrics: number for model, number in (updates or {}).items()}
-        self._first = self._share = self._read()
+        self._total = sum(self._logs.values())
+        self._before = self._done = self._read()
         self._read_after = 0.0
+        self._moved: tuple[float, int] | None = None
+        """The seconds and the updates done when the first record was seen: what came before is no training."""
 
     def after(self, seconds: float) -> Advance:
         """How far the run is, so many seconds after it was started."""
         if seconds - self._read_after >= _SECONDS_BETWEEN_READINGS:
-            self._share, self._read_after = self._read(), seconds
-        since = None if self._share is None or self._first is None else max(0.0, self._share - self._first)
-        return Advance(seconds, self._share, since)
+            self._done, self._read_after = self._read(), seconds
+        if self._moved is None and self._done > self._before:
+            self._moved = (seconds, self._done)
+        if self._moved is None or self._done - self._moved[1] < _LEAST_SHARE * self._total:
+            return Advance(seconds, None, None)
+        start, done = self._moved
+        each = (seconds - start) / (self._done - done)
+        until_training = max(0.0, start - (done - self._before) * each)
+        return Advance(seconds, until_training + self._total * each, (self._total - self._done) * each)
 
-    def _read(self) -> float | None:
-        if not self._logs:
-            return None
-        done = sum(min(_last_step(log), updates) for log, updates in self._logs.items())
-        return done / sum(self._logs.values())
+    def _read(self) -> int:
+        return sum(min(_last_step(log), updates) for log, updates in self._logs.items())
 
 
 def _last_step(metrics: Path) -> int:

@@ -32,39 +32,52 @@ def test_missing_data_are_left_to_the_run_to_tell(tmp_path: Path) -> None:
     assert updates_of(load_config("glue_minilm", ["tasks=[glue/rte]", f"data.root={tmp_path}"])) is None
 
 
-def test_a_run_is_as_far_as_its_logs_say(tmp_path: Path) -> None:
+def test_the_rate_is_that_of_the_training_and_its_start_counts_once(tmp_path: Path) -> None:
     progress = RunProgress(tmp_path, UPDATES)
-    assert progress.after(0.0) == Advance(0.0, 0.0, 0.0)
+    assert progress.after(0.0) == Advance(0.0, None, None)
+    # Five seconds of loading, then an update a second: 100 in all.
     log(tmp_path, 10, stage="single", task="mini/entail2")
+    assert progress.after(15.0) == Advance(15.0, None, None)
     log(tmp_path, 20, stage="single", task="mini/entail2")
     log(tmp_path, 20, tail='{"step": 30, "tra')
-    assert progress.after(8.0) == Advance(8.0, 0.4, 0.4)
-    assert progress.after(8.0).whole == pytest.approx(20.0)
+    assert progress.after(45.0) == Advance(45.0, pytest.approx(105.0), pytest.approx(60.0))
 
 
 def test_a_resumed_run_is_not_quicker_for_what_was_done_before(tmp_path: Path) -> None:
-    log(tmp_path, 50)
+    log(tmp_path, 40)
     progress = RunProgress(tmp_path, UPDATES)
-    assert progress.after(0.0).whole is None
+    log(tmp_path, 50)
+    assert progress.after(20.0).whole is None
     log(tmp_path, 60)
-    assert progress.after(5.0) == Advance(5.0, 0.6, pytest.approx(0.1))
-    assert progress.after(5.0).whole == pytest.approx(50.0)
+    assert progress.after(40.0) == Advance(40.0, pytest.approx(200.0), pytest.approx(80.0))
 
 
 def test_files_are_read_once_a_second(tmp_path: Path) -> None:
     progress = RunProgress(tmp_path, UPDATES)
+    log(tmp_path, 10)
+    progress.after(1.0)
     log(tmp_path, 50)
-    assert progress.after(0.9).share == 0.0
-    assert progress.after(1.1).share == 0.5
+    assert progress.after(1.9).whole is None
+    assert progress.after(2.1).whole is not None
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0\0\0\0\n", b'{"step": 1'])
-def test_a_log_that_cannot_be_read_says_nothing(damage: bytes, tmp_path: Path) -> None:
-    log(tmp_path, 3)
-    RunDirectory(tmp_path).stage("joint").metrics.write_bytes(damage)
-    assert RunProgress(tmp_path, UPDATES).after(2.0).share == 0.0
+def test_a_log_that_cannot_be_read_counts_for_nothing(damage: bytes, tmp_path: Path) -> None:
+    log(tmp_path, 0)
+    metrics = RunDirectory(tmp_path).stage("joint").metrics
+    metrics.write_bytes(damage)
+    progress = RunProgress(tmp_path, UPDATES)
+    # The resumed run cuts such an end off.
+    metrics.write_bytes(b"")
+    log(tmp_path, 10)
+    progress.after(10.0)
+    log(tmp_path, 20)
+    assert progress.after(20.0).whole == pytest.approx(100.0)
 
 
 def test_without_a_known_end_only_time_is_told(tmp_path: Path) -> None:
-    log(tmp_path, 3)
-    assert RunProgress(tmp_path, None).after(2.0) == Advance(2.0, None, None)
+    progress = RunProgress(tmp_path, None)
+    log(tmp_path, 10)
+    assert progress.after(10.0) == Advance(10.0, None, None)
+    log(tmp_path, 20)
+    assert progress.after(20.0) == Advance(20.0, None, None)

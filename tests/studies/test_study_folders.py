@@ -1,5 +1,6 @@
 """A study's own folders name its arms, and its committed comparison is what the files beside it give."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from mtl import api
 from mtl.records import read_result, write_result
 from mtl.studies.find import find_runs
 from mtl.studies.scored_arms import find_arm, scored_arms
+from mtl.studies.spec import read_study
 
 
 def test_runs_with_a_hash_in_their_folder_are_arms_by_name(tmp_path: Path) -> None:
@@ -37,8 +39,34 @@ def add_stage(path: Path, stage: str) -> None:
     write_result(path / "result.json", found.model_copy(update={"stages": stages}))
 
 
-@pytest.mark.parametrize("study", ["mini_sampling"])
+COMMITTED = {
+    "mini_sampling": (["runs"], "proportional", ("t5", "mini")),
+    "quickstart": (["runs/single", "runs/joint"], "single", ("joint", "mini/entail2")),
+}
+
+
+@pytest.mark.parametrize("study", COMMITTED)
 def test_a_committed_comparison_is_made_from_the_runs_beside_it(repository: Path, study: str) -> None:
-    place = repository / "results" / study
-    found = api.table(place / "runs", baseline="proportional", primary=("t5", "mini"), layout="md")
+    place, (runs, baseline, primary) = repository / "results" / study, COMMITTED[study]
+    found = api.table([place / path for path in runs], baseline=baseline, primary=primary, layout="md")
     assert found == (place / "comparison.md").read_text(encoding="utf-8")
+
+
+def test_the_committed_picture_shows_the_runs_beside_it(repository: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need it")
+    place, (runs, baseline, primary) = repository / "results" / "quickstart", COMMITTED["quickstart"]
+    api.plot("forest", [place / path for path in runs], tmp_path, baseline=baseline, primary=primary)
+    assert (tmp_path / "forest.csv").read_bytes() == (place / "forest.csv").read_bytes()
+
+
+def test_the_readme_shows_what_make_quickstart_printed(repository: Path) -> None:
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```\n(Scores\n.*?)^```", readme, flags=re.MULTILINE | re.DOTALL)
+    place, (runs, baseline, primary) = repository / "results" / "quickstart", COMMITTED["quickstart"]
+    printed = api.table([place / path for path in runs], baseline=baseline, primary=primary)
+    assert printed.startswith(shown)
+
+
+def test_the_committed_quickstart_is_the_study_that_make_carries_out(repository: Path) -> None:
+    ran = read_study(repository / "results" / "quickstart" / "study.yaml")
+    assert ran == read_study(repository / "experiments" / "quickstart.yaml")

@@ -22,11 +22,10 @@ def test_the_time_left_follows_from_finished_runs() -> None:
 
 
 def test_the_time_left_is_told_before_any_run_has_finished() -> None:
-    # A quarter in 10 s: 30 s more, and 40 s for each of three others.
-    assert seconds_left([], [Advance(10.0, 0.25, 0.25), unknown(40.0)], 3, 2) == 75.0
-    # Resumed when it was half done, and at three quarters after 10 s.
-    assert seconds_left([], [Advance(10.0, 0.75, 0.25)], 0, 1) == 10.0
-    assert seconds_left([], [Advance(10.0, 0.0, 0.0)], 0, 1) is None
+    # One that needs 30 s more, and 40 s for each of three others; the second has been at it for longer already.
+    assert seconds_left([], [Advance(10.0, 40.0, 30.0), unknown(40.0)], 3, 2) == 75.0
+    # Resumed when it was half done.
+    assert seconds_left([], [Advance(10.0, 40.0, 10.0)], 0, 1) == 10.0
 
 
 def test_a_line_when_something_changed_or_long_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
