@@ -93,7 +93,8 @@ def study(
     """Carry out every run of a study that is not complete, in directories below ``out``; how all of them ended.
 
     Called again with the same ``out`` it goes on where it was broken off; arms and seeds may have been added. The
-    launcher is ``inline``: in this process, ``local``: in ``workers`` processes, or ``slurm``: as jobs of a cluster.
+    launcher is ``inline``: in this process, ``local``: in ``workers`` processes, by default as many as find a GPU or
+    cores, or ``slurm``: as jobs of a cluster.
     Runs that a study in one of the directories ``reuse`` has finished are copied from there.
     """
     from mtl.studies.study import run_study

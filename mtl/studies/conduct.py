@@ -13,6 +13,7 @@ from mtl.runtime.stop_requests import StopRequests
 from mtl.studies.expand import PlannedRun
 from mtl.studies.launchers import STOPPED, Ended, Launcher, Start
 from mtl.studies.progress import Counts, LiveView, seconds_left
+from mtl.studies.run_progress import Advance, RunProgress, Updates, updates_of
 from mtl.studies.run_state import Failure, forget_failure, note_failure, read_failure, state_of
 from mtl.studies.study_files import Claims, StudyDirectory
 
@@ -92,6 +93,9 @@ class _Conductor:
         self._working: dict[Path, float] = {}
         """Runs started here, and when; those in the queue of a cluster: when they were last seen there."""
         self._queued: frozenset[Path] = frozenset()
+        self._progress: dict[Path, RunProgress] = {}
+        self._updates: dict[tuple[str, ...], Updates | None] = {}
+        """By the arms of a run, since they do not depend on its seed."""
         self._complete = {path for path in self._runs if state_of(path) == "complete"}
         self._found = len(self._complete)
         self._unfinished: dict[Path, Unfinished] = {}
@@ -158,6 +162,7 @@ class _Conductor:
     def _take_note(self, ended: Ended) -> None:
         run = self._runs[ended.directory]
         began = self._working.pop(ended.directory)
+        self._progress.pop(ended.directory, None)
         code = ended.exit_code
         if code == 0 and state_of(run.directory) == "complete":
             self._durations.append(time.monotonic() - began)
@@ -198,7 +203,9 @@ class _Conductor:
         self._queued = self._launcher.queued() & self._working.keys()
         # The time that a run takes is counted from when it leaves the queue.
         self._working |= dict.fromkeys(self._queued, now)
-        running = [now - began for path, began in self._working.items() if path not in self._queued]
+        running = [
+            self._advance(path, now - began) for path, began in self._working.items() if path not in self._queued
+        ]
         counts = Counts(
             done=len(self._complete),
             running=len(running),
@@ -210,6 +217,15 @@ class _Conductor:
         at_once = len(running) + (0 if self._queued else min(waiting, self._launcher.room()))
         left = seconds_left(self._durations, running, waiting + len(self._queued), at_once)
         self._view.show(counts, left, {run.title: self._word(path) for path, run in self._runs.items()})
+
+    def _advance(self, path: Path, seconds: float) -> Advance:
+        """How far a run is that has been at work for so long."""
+        if path not in self._progress:
+            run = self._runs[path]
+            if run.arms not in self._updates:
+                self._updates[run.arms] = updates_of(run.config)
+            self._progress[path] = RunProgress(path, self._updates[run.arms])
+        return self._progress[path].after(seconds)
 
     def _word(self, path: Path) -> str:
         if path in self._complete:

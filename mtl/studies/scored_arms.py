@@ -41,19 +41,20 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
     """An arm for each stage of each set of runs that differ in their seed only, in the order in which they first come.
 
     An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its
-    hash; by its stage alone where all runs are of one arm, and with its stage where arms have several. Tasks that the
-    runs' configs define are known from here on. ConfigError for a fold that is not taken together with the others.
+    hash; by its stage alone where all runs are of one arm, and ``label:stage`` where it has several, the one that it is
+    called after excepted. Tasks that the runs' configs define are known from here on. ConfigError for a fold
+    that is not taken together with the others.
     """
     learn_tasks(found)
     check_pooled(found)
     groups = _groups(found)
     labels = _labels(groups)
     stages = {arm: _stages(runs) for arm, runs in groups.items()}
-    one_stage = all(len(names) == 1 for names in stages.values())
     arms = []
     for key, runs in groups.items():
         for stage in stages[key]:
-            name = stage if len(groups) == 1 else labels[key] if one_stage else f"{labels[key]}:{stage}"
+            told = len(stages[key]) == 1 or labels[key] == stage
+            name = stage if len(groups) == 1 else labels[key] if told else f"{labels[key]}:{stage}"
             having = sorted((run for run in runs if stage in run.result.stages), key=lambda run: run.result.seed)
             arms.append(Arm(name, labels[key], stage, tuple(having)))
     return tuple(arms)

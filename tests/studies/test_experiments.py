@@ -19,13 +19,30 @@ def test_a_study_has_a_question_and_one_comparison_and_can_be_started(path: Path
     assert study.question.endswith("?")
     assert study.primary is not None
     runs = expand(study, Path("out"))
-    assert len(runs) >= 15
+    assert len(study.seeds) >= 3
+    assert len(runs) >= 2 * len(study.seeds)
     check_equal(study, runs)
 
 
 def test_the_sampling_study_is_as_large_as_it_says() -> None:
     (path,) = (path for path in EXPERIMENTS if path.stem == "mini_sampling")
     assert len(expand(read_study(path), Path("out"))) == 25
+
+
+def test_make_quickstart_shows_the_comparison_that_its_study_named(repository: Path) -> None:
+    study = read_study(repository / "experiments" / "quickstart.yaml")
+    makefile = (repository / "Makefile").read_text(encoding="utf-8")
+    (words,) = re.findall(r"^COMPARED := (.*)$", makefile, flags=re.MULTILINE)
+    assert study.arms is not None
+    assert study.primary is not None
+    folders = " ".join(f"$(QUICKSTART)/runs/{arm}" for arm in study.arms)
+    # Both arms are called after a stage, which a table takes for just that one.
+    assert (study.primary.stage, study.primary.baseline_stage) == (study.primary.arm, study.baseline)
+    assert words == f"{folders} --baseline {study.baseline} --primary {study.primary.arm}={study.primary.score}"
+    recipe = makefile.split("\nquickstart:")[1]
+    assert "study experiments/quickstart.yaml --launcher local --out $(QUICKSTART)" in recipe
+    assert "table $(COMPARED)" in recipe
+    assert "plot forest $(COMPARED)" in recipe
 
 
 def test_the_example_of_the_readme_can_be_started(repository: Path, tmp_path: Path) -> None:
