@@ -191,7 +191,7 @@ class _Trial:
 
     def __post_init__(self) -> None:
         self.lengths = row_lengths(self.case)
-        self._data = TaskData(get(_TASK), generated_store(self.case, self.lengths), {}, None)
+        self._data = TaskData(get(_TASK), generated_store(self.case, self.lengths), {})
         self.parts = self._build()
         self._updates = prefetched(self.parts.preparation, self.parts.planner, 0)
 

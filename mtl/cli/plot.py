@@ -11,14 +11,14 @@ from mtl.studies.pictures import PICTURES
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("picture", choices=PICTURES, help="; ".join(f"{name}: {PICTURES[name]}" for name in PICTURES))
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories, result files, or directories of runs")
-    declare_comparison(parser, baseline_required=True)
+    declare_comparison(parser, baseline_required=False)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for SVG, PDF, PNG and CSV")
     declare_plugins(parser)
 
 
 def _act(arguments: argparse.Namespace) -> int:
     load_plugins(arguments.plugin)
-    written = api.plot(
+    drawn = api.plot(
         arguments.picture,
         arguments.runs,
         arguments.out,
@@ -26,8 +26,11 @@ def _act(arguments: argparse.Namespace) -> int:
         primary=named_primary(arguments.primary),
         allow_different=arguments.allow_different,
     )
-    for path in written:
+    for path in drawn.files:
         print(path)
+    print(drawn.drawing.caption)
+    for line in drawn.drawing.missing:
+        print(f"missing: {line}")
     return 0
 
 

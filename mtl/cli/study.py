@@ -42,6 +42,9 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         "--slurm", action="append", default=[], metavar="key=value", help="slurm: what jobs ask for, e.g. partition=gpu"
     )
     parser.add_argument("--retry-failed", action="store_true", help="try runs again that failed")
+    parser.add_argument(
+        "--reuse", action="append", default=[], metavar="DIR", help="copy runs that the study in DIR has finished"
+    )
     parser.add_argument("--dry-run", action="store_true", help="list the runs and how each stands; write nothing")
     declare_plugins(parser)
 
@@ -63,6 +66,7 @@ def _act(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         runs_per_device=arguments.runs_per_device,
         retry_failed=arguments.retry_failed,
+        reuse=arguments.reuse,
         plugins=arguments.plugin,
     )
     print(outcome_text(study, out, outcome), end="", file=sys.stderr)

@@ -1,18 +1,27 @@
 """`mtl table`: the scores of runs side by side, and arms tested against a baseline."""
 
 import argparse
+from pathlib import Path
 
 from mtl import api
-from mtl.cli.arguments import Verb, declare_plugins, load_plugins
+from mtl.cli.arguments import Verb, declare_plugins, load_plugins, split_settings
 from mtl.errors import ConfigError
 from mtl.studies.layout import LAYOUTS
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories, result files, or directories of runs")
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN | key=value",
+        help="the directory of a study, which brings its own comparison; or run directories, result files, directories "
+        "of runs. Then what is shown: rows=[glue/rte,glue] columns=[single,joint] names.glue/rte=RTE decimals=2 "
+        "spread=deviation|interval|none transpose=true parts=[scores,differences,costs]",
+    )
     parser.add_argument(
         "--format", choices=LAYOUTS, default="text", help="text (default), md: Markdown, tex: LaTeX, csv"
     )
+    parser.add_argument("--layout", metavar="FILE", type=Path, help="a YAML file of such keys")
     declare_comparison(parser, baseline_required=False)
     declare_plugins(parser)
 
@@ -23,7 +32,7 @@ def declare_comparison(parser: argparse.ArgumentParser, *, baseline_required: bo
         "--baseline",
         required=baseline_required,
         metavar="ARM",
-        help="test all other arms against this one: an arm, a stage, or ARM:STAGE",
+        help="test all other arms against this one: an arm, a stage, or ARM:STAGE; by default the study's own",
     )
     parser.add_argument(
         "--primary",
@@ -40,13 +49,19 @@ def declare_comparison(parser: argparse.ArgumentParser, *, baseline_required: bo
 
 
 def _act(arguments: argparse.Namespace) -> int:
+    from mtl.studies.table_layout import read_layout
+
     load_plugins(arguments.plugin)
+    runs, keys = split_settings(arguments.runs)
+    if not runs:
+        raise ConfigError("name what the table is of: the directory of a study, or runs")
     shown = api.table(
-        arguments.runs,
+        runs,
         layout=arguments.format,
         baseline=arguments.baseline,
         primary=named_primary(arguments.primary),
         allow_different=arguments.allow_different,
+        shown=read_layout(arguments.layout, keys),
     )
     print(shown, end="")
     return 0
@@ -65,7 +80,7 @@ def named_primary(text: str | None) -> tuple[str, str] | None:
 VERB = Verb(
     "table",
     "print the scores of runs, seeds of one arm taken together, and test arms against a baseline",
-    "mtl table runs --baseline single --format md",
+    "mtl table runs/mini_sampling --format md decimals=2",
     _declare,
     _act,
 )

@@ -25,7 +25,7 @@ from mtl.data.lengths import RowLengths
 from mtl.data.planner import updates_of
 from mtl.data.subsets import HOLDOUT_ROWS, HOLDOUT_SHARE
 from mtl.stages.plan_records import Cost, ModelPlan
-from mtl.stages.sizes import most_train_rows
+from mtl.stages.sizes import train_portion
 from mtl.tasks.registry import get
 
 SNAPSHOTS = 10
@@ -153,8 +153,7 @@ class ModelCosts:
                 lengths = self.lengths[task.task, "train"]
                 assert lengths is not None
                 held = min(int(HOLDOUT_SHARE * lengths.rows), HOLDOUT_ROWS)
-                limit = most_train_rows(self.config, task.task)
-                rows = self._cut(held if limit is None else min(held, limit))
+                rows = self._cut(train_portion(self.config, task.task).of(held))
                 yield _Evaluated(evaluations(self._settings, updates), task.task, lengths, rows)
 
     def _cut(self, rows: int) -> int:

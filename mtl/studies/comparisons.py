@@ -92,6 +92,15 @@ def compare_all(
     return found
 
 
+def compare_pairs(pairs: Sequence[tuple[Arm, Arm, Row]], draws: Mapping[str, TaskDraw]) -> list[Comparison]:
+    """Of each (first arm, second arm, row) the second against the first, Holm's correction over all of them.
+
+    Both arms have the row's score.
+    """
+    found = [_compare(first, second, row, draws) for first, second, row in pairs]
+    return _corrected([each for each in found if each is not None])
+
+
 def values(arm: Arm, row: Row) -> list[tuple[FoundRun, float]]:
     """The runs of the arm that have the row's score, and what they scored."""
     if row.members is None:

@@ -24,7 +24,7 @@ class ArmCost:
 
 def arm_cost(arm: Arm, tasks: Sequence[str]) -> ArmCost:
     """What ``arm`` had cost when it was scored on ``tasks``."""
-    totals = [list(_once(arm.record(run).cost)) for run in arm.runs]
+    totals = [list(spent(arm.record(run).cost)) for run in arm.runs]
     return ArmCost(
         tokens=statistics.fmean(sum(part.tokens for part in parts) for parts in totals),
         target_examples=_target_examples(arm, tasks),
@@ -32,7 +32,7 @@ def arm_cost(arm: Arm, tasks: Sequence[str]) -> ArmCost:
     )
 
 
-def _once(cost: CostRecord) -> Iterator[CostRecord]:
+def spent(cost: CostRecord) -> Iterator[CostRecord]:
     """The cost itself and all it inherited at any depth; what two of them inherited alike comes once."""
     seen: list[tuple[str, CostRecord]] = []
     waiting = list(cost.inherited.items())

@@ -7,71 +7,80 @@ from typing import Literal
 
 from mtl.records import StageName
 from mtl.studies.columns import aligned
-from mtl.studies.sheets import Sheet, Text, latex
-from mtl.studies.table import ArmTable, Cell, TableRow
+from mtl.studies.notes import with_spread
+from mtl.studies.score_grid import GridRow, ScoreGrid, left_out, score_sheet
+from mtl.studies.sheets import Sheet, latex, markdown_rows
+from mtl.studies.sheets import escaped as _escaped
+from mtl.studies.table import ArmTable
+from mtl.studies.table_layout import TableLayout
 
 Layout = Literal["text", "md", "tex", "csv"]
 LAYOUTS: tuple[Layout, ...] = ("text", "md", "tex", "csv")
-_TITLES: dict[StageName, str] = {"single": "single", "joint": "joint", "finetune": "joint + fine-tuned"}
+TITLES: dict[StageName, str] = {"single": "single", "joint": "joint", "finetune": "joint + fine-tuned"}
 
 
-def lay_out(tables: Sequence[ArmTable], layout: Layout) -> str:
-    """All tables, each ending in a line break. Scores have one decimal, except in CSV, where they are unrounded."""
+def lay_out(tables: Sequence[ArmTable], layout: Layout, shown: TableLayout | None = None) -> str:
+    """All tables, each ending in a line break. Scores have one decimal, except in CSV, where they are unrounded.
+
+    ``shown`` chooses, orders and names rows and columns, which are stages, called as in the table's header.
+    """
+    shown = shown or TableLayout()
+    shown.check(
+        [row.name for table in tables for row in table.rows], [name for table in tables for name in _columns(table)]
+    )
     if layout == "csv":
-        return _csv(tables)
+        return _csv(tables, shown)
     if layout == "tex":
-        return "\n".join(_latex(table) for table in tables)
+        return "\n".join(latex([_sheet(table, shown)], _notes(table, shown)) for table in tables)
     lay_out_one = _text if layout == "text" else _markdown
-    return "\n".join("\n".join(lay_out_one(table)) + "\n" for table in tables)
+    return "\n".join("\n".join(lay_out_one(table, shown)) + "\n" for table in tables)
 
 
-def _text(table: ArmTable) -> list[str]:
-    lines = aligned(_header(table), [_cells(row, table) for row in table.rows], left=(0, 1))
-    return [f"arm {table.arm_hash[:12]}", *lines, "", *table.notes]
+def _text(table: ArmTable, shown: TableLayout) -> list[str]:
+    sheet = _sheet(table, shown)
+    rows = [[cell.text for cell in row] for row in sheet.body]
+    return [
+        f"arm {table.arm_hash[:12]}",
+        *aligned(sheet.header, rows, left=range(sheet.words)),
+        "",
+        *_notes(table, shown),
+    ]
 
 
-def _markdown(table: ArmTable) -> list[str]:
-    header = _header(table)
-    marks = [":--", ":--", *["--:"] * len(table.stages)]
-    rows = [[_escaped(cell) for cell in _cells(row, table)] for row in table.rows]
-    lines = [f"| {' | '.join(cells)} |" for cells in (header, marks, *rows)]
-    return [f"Arm `{table.arm_hash[:12]}`", "", *lines, "", *(f"- {_escaped(note)}" for note in table.notes)]
+def _markdown(table: ArmTable, shown: TableLayout) -> list[str]:
+    notes = [f"- {_escaped(note)}" for note in _notes(table, shown)]
+    return [f"Arm `{table.arm_hash[:12]}`", "", *markdown_rows(_sheet(table, shown)), "", *notes]
 
 
-def _latex(table: ArmTable) -> str:
-    rows = tuple(tuple(map(Text, _cells(row, table))) for row in table.rows)
-    return latex([Sheet(f"Arm {table.arm_hash[:12]}", tuple(_header(table)), rows, words=2)], table.notes)
+def _sheet(table: ArmTable, shown: TableLayout) -> Sheet:
+    return score_sheet(f"Arm {table.arm_hash[:12]}", _grid(table), shown, count=False)
 
 
-def _header(table: ArmTable) -> list[str]:
-    return ["task", "score", *(_TITLES[stage] for stage in table.stages)]
+def _notes(table: ArmTable, shown: TableLayout) -> list[str]:
+    return [*with_spread(table.notes, shown.spread), *shown.note(left_out(_grid(table), shown))]
 
 
-def _cells(row: TableRow, table: ArmTable) -> list[str]:
-    return [row.name + ("*" if row.partial else ""), row.score, *(_shown(cell, len(table.seeds)) for cell in row.cells)]
+def _grid(table: ArmTable) -> ScoreGrid:
+    plain = tuple(False for _ in table.stages)
+    rows = tuple(GridRow(row.name, row.score, row.partial, row.cells, plain) for row in table.rows)
+    return ScoreGrid(_columns(table), tuple(len(table.seeds) for _ in table.stages), rows)
 
 
-def _shown(cell: Cell | None, runs: int) -> str:
-    """Mean and deviation; the number of runs where it is not that of the table."""
-    if cell is None:
-        return "-"
-    deviation = "" if cell.deviation is None else f" ± {cell.deviation:.1f}"
-    number = "" if len(cell.values) == runs else f" (n={len(cell.values)})"
-    return f"{cell.mean:.1f}{deviation}{number}"
+def _columns(table: ArmTable) -> tuple[str, ...]:
+    return tuple(TITLES[stage] for stage in table.stages)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def _csv(tables: Sequence[ArmTable]) -> str:
+def _csv(tables: Sequence[ArmTable], shown: TableLayout) -> str:
     """A line for each row and stage, so that arms with different stages share the same columns."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("arm", "task", "score", "partial", "stage", "mean", "deviation", "n"))
     for table in tables:
-        for row in table.rows:
-            for stage, cell in zip(table.stages, row.cells, strict=True):
+        rows = shown.row_order([row.name for row in table.rows])
+        columns = shown.column_order(_columns(table))
+        for row in sorted((row for row in table.rows if row.name in rows), key=lambda row: rows.index(row.name)):
+            cells = dict(zip(_columns(table), zip(table.stages, row.cells, strict=True), strict=True))
+            for stage, cell in (cells[name] for name in columns):
                 if cell is not None:
                     deviation = "" if cell.deviation is None else repr(cell.deviation)
                     numbers = (repr(cell.mean), deviation, len(cell.values))

@@ -20,10 +20,13 @@ _SECONDS_OF_SILENCE = 60.0
 
 @dataclass(frozen=True)
 class Counts:
-    """How many runs are in which state; together all of them. ``elsewhere``: another process is at work on them."""
+    """How many runs are in which state; together all of them. ``queued``: they wait for a place on a cluster.
+    ``elsewhere``: another process is at work on them.
+    """
 
     done: int
     running: int
+    queued: int
     elsewhere: int
     failed: int
     left: int
@@ -86,10 +89,12 @@ class LiveView:
 
 def _in_words(counts: Counts, left: float | None) -> str:
     parts = [f"{counts.running} running"]
+    if counts.queued:
+        parts.append(f"{counts.queued} queued")
     if counts.elsewhere:
         parts.append(f"{counts.elsewhere} at work elsewhere")
     parts += [f"{counts.failed} failed", f"{counts.left} left"]
-    if left is not None and counts.running + counts.left:
+    if left is not None and counts.running + counts.queued + counts.left:
         parts.append(f"about {_duration(left)} to go")
     return ", ".join(parts)
 

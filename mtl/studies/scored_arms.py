@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mtl import tasks as task_registry
-from mtl.config.load import load_config
 from mtl.errors import ConfigError
 from mtl.records import StageName, StageRecord
-from mtl.studies.find import FoundRun
+from mtl.studies.find import FoundRun, learn_tasks
+from mtl.studies.folds import check_pooled
 
 # A study adds the first digits of the run's hash.
-_SEED_FOLDER = re.compile(r"seed-\d+(-[0-9a-f]{8})?")
+_SEED_FOLDER = re.compile(r"seed-\d+(-fold-\d+)?(-[0-9a-f]{8})?")
 _HASH_LETTERS = 8
 
 
@@ -43,14 +42,12 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
 
     An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its
     hash; by its stage alone where all runs are of one arm, and ``label:stage`` where it has several, the one that it is
-    called after excepted. Tasks that the runs' configs define are known from here on.
+    called after excepted. Tasks that the runs' configs define are known from here on. ConfigError for a fold that is
+    not taken together with the others.
     """
-    for run in found:
-        if run.directory.config.is_file():
-            task_registry.expand(load_config(run.directory.config).tasks)
-    groups: dict[str, list[FoundRun]] = {}
-    for run in found:
-        groups.setdefault(run.result.arm_hash, []).append(run)
+    learn_tasks(found)
+    check_pooled(found)
+    groups = _groups(found)
     labels = _labels(groups)
     stages = {arm: _stages(runs) for arm, runs in groups.items()}
     arms = []
@@ -61,6 +58,11 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
             having = sorted((run for run in runs if stage in run.result.stages), key=lambda run: run.result.seed)
             arms.append(Arm(name, labels[key], stage, tuple(having)))
     return tuple(arms)
+
+
+def arm_labels(found: Sequence[FoundRun]) -> dict[str, str]:
+    """What each arm is called, by its hash: as in tables, without a stage."""
+    return _labels(_groups(found))
 
 
 def find_arm(arms: Sequence[Arm], name: str) -> Arm:
@@ -79,6 +81,13 @@ def find_arm(arms: Sequence[Arm], name: str) -> Arm:
 def _stages(runs: Sequence[FoundRun]) -> list[StageName]:
     order: tuple[StageName, ...] = ("single", "joint", "finetune")
     return [stage for stage in order if any(stage in run.result.stages for run in runs)]
+
+
+def _groups(found: Sequence[FoundRun]) -> dict[str, list[FoundRun]]:
+    groups: dict[str, list[FoundRun]] = {}
+    for run in found:
+        groups.setdefault(run.result.arm, []).append(run)
+    return groups
 
 
 def _labels(groups: dict[str, list[FoundRun]]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from mtl.studies.comparable import Kind, check_comparable
 from mtl.studies.comparisons import Comparison, Row, compare_all, values
 from mtl.studies.costs import ArmCost, arm_cost
 from mtl.studies.example_draws import task_draw
-from mtl.studies.notes import notes_of, other_rows
+from mtl.studies.notes import is_partial, notes_of
 from mtl.studies.scored_arms import Arm, find_arm
 from mtl.studies.statistics.delta_m import Improvement, improvement
 from mtl.studies.table import Cell, in_suite_order, what_is_scored
@@ -89,6 +89,12 @@ def study_table(
     )
 
 
+def plain_rows(arms: Sequence[Arm]) -> tuple[ScoreRow, ...]:
+    """The scores of ``arms``, nothing compared and none of them called the best."""
+    rows = [_score_row(arms, row, []) for row in _rows(arms, _tasks(arms))]
+    return tuple(replace(row, best=tuple(False for _ in arms)) for row in rows)
+
+
 def counted_tasks(arms: Sequence[Arm]) -> list[str]:
     """The tasks that all arms scored and that count towards a mean over tasks."""
     return [task for task in _tasks(arms) if _counts(task, arms)]
@@ -100,7 +106,7 @@ def _tasks(arms: Sequence[Arm]) -> list[str]:
 
 
 def _rows(arms: Sequence[Arm], tasks: Sequence[str]) -> list[Row]:
-    """Tasks by suite, each followed by the means that were taken over the same tasks in at least two arms."""
+    """Tasks by suite, each followed by the means that were taken over the same tasks in at least two arms, if any."""
     rows: list[Row] = []
     for suite in dict.fromkeys(task.split("/")[0] for task in tasks):
         rows += [Row(task, None) for task in tasks if task.split("/")[0] == suite]
@@ -110,7 +116,7 @@ def _rows(arms: Sequence[Arm], tasks: Sequence[str]) -> list[Row]:
                 record = arm.record(run).suites.get(suite)
                 if record is not None and record.score is not None:
                     sets.setdefault(tuple(sorted(record.tasks)), set()).add(arm.name)
-        rows += [Row(suite, members) for members, names in sets.items() if len(names) > 1]
+        rows += [Row(suite, members) for members, names in sets.items() if len(names) > 1 or len(arms) == 1]
     return rows
 
 
@@ -124,10 +130,9 @@ def _check_primary(primary: Primary, reference: Arm, rows: Sequence[Row]) -> Non
 
 def _score_row(arms: Sequence[Arm], row: Row, found: Sequence[Comparison]) -> ScoreRow:
     cells = [Cell(tuple(scores)) if (scores := [value for _, value in values(arm, row)]) else None for arm in arms]
-    label = f"mean of {len(row.members)}" if row.members else what_is_scored(row.name)
-    partial = not row.members and any(
-        other_rows(arm.record(run).tasks[row.name]) for arm in arms for run in arm.scoring(row.name)
-    )
+    records = [] if row.members else [arm.record(run).tasks[row.name] for arm in arms for run in arm.scoring(row.name)]
+    label = f"mean of {len(row.members)}" if row.members else what_is_scored(row.name, records)
+    partial = any(map(is_partial, records))
     return ScoreRow(row.name, row.members, label, partial, tuple(cells), _best(arms, row, cells, found))
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from mtl.studies.comparable import Kind
     from mtl.studies.compare import Comparison
+    from mtl.studies.pictures.draw import Drawn
+    from mtl.studies.table_layout import TableLayout
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -23,26 +25,25 @@ def table(
     baseline: str | None = None,
     primary: tuple[str, str] | None = None,
     allow_different: "Sequence[Kind]" = (),
+    shown: "TableLayout | None" = None,
 ) -> str:
     """The scores of runs, those that differ in their seed only taken together; a path may hold runs at any depth.
 
     Without ``baseline`` a block for each arm; with it all arms side by side and tested against that one. ``primary``
-    (arm, score) is the one comparison that was named before; ``allow_different`` what the arms may differ in.
+    (arm, score) is the one comparison that was named before; ``allow_different`` what the arms may differ in. The
+    directory of a study brings its own baseline and primary comparison. ``shown`` chooses and names what is shown.
     """
-    from mtl.studies.find import find_runs
+    from mtl.studies.compared import compared
     from mtl.studies.layout import lay_out
-    from mtl.studies.scored_arms import scored_arms
     from mtl.studies.study_layout import lay_out_study
-    from mtl.studies.study_table import Primary, study_table
     from mtl.studies.table import arm_tables
 
-    found = find_runs(_listed(paths))
-    if baseline is None:
-        if primary is not None or allow_different:
-            raise ConfigError("a primary comparison and allowed differences need a baseline; name an arm")
-        return lay_out(arm_tables([run.result for run in found]), layout)
-    named = None if primary is None else Primary(*primary)
-    return lay_out_study(study_table(scored_arms(found), baseline, primary=named, allowed=allow_different), layout)
+    found = compared(_listed(paths), baseline, primary, allow_different)
+    if found.table is not None:
+        return lay_out_study(found.table, layout, shown)
+    if allow_different:
+        raise ConfigError("allowed differences need a baseline; name an arm")
+    return lay_out(arm_tables([run.result for run in found.runs]), layout, shown)
 
 
 def plot(
@@ -50,32 +51,46 @@ def plot(
     paths: Paths,
     out: str | Path,
     *,
-    baseline: str,
+    baseline: str | None = None,
     primary: tuple[str, str] | None = None,
     allow_different: "Sequence[Kind]" = (),
-) -> list[Path]:
-    """Draw ``picture`` (``forest``, ``cost``, ``sweep``) of runs into ``out``; the paths of its files, CSV first.
+) -> "Drawn":
+    """Draw ``picture``, one of ``mtl.studies.pictures.PICTURES``, of runs into ``out``.
 
-    The other arguments are as of :func:`table`.
+    What is returned has the files, the CSV first, and a caption. The other arguments are as of :func:`table`; pictures
+    that compare no arms with a baseline need none.
     """
-    from mtl.studies.find import find_runs
+    from mtl.studies.compared import compared
     from mtl.studies.pictures.draw import draw_picture
-    from mtl.studies.scored_arms import scored_arms
-    from mtl.studies.study_table import Primary, study_table
+    from mtl.studies.pictures.picture import Source
+    from mtl.studies.pictures.registry import find_picture
 
-    named = None if primary is None else Primary(*primary)
-    compared = study_table(scored_arms(find_runs(_listed(paths))), baseline, primary=named, allowed=allow_different)
-    return draw_picture(picture, compared, Path(out))
+    find_picture(picture)
+    found = compared(_listed(paths), baseline, primary, allow_different)
+    return draw_picture(picture, Source(found.arms, found.table, allow_different), Path(out))
+
+
+def report(study: str | Path, out: str | Path | None = None, *, allow_different: "Sequence[Kind]" = ()) -> Path:
+    """Write one HTML page that tells what a study asked, found and cost, as far as it has got; the path of the page.
+
+    It needs nothing else, neither network nor scripts; equal files give equal bytes. ``out`` is by default
+    ``report.html`` in the study's directory. ConfigError where ``study`` is not the directory of one.
+    """
+    from mtl.studies.report.page import write_report
+
+    return write_report(Path(study), None if out is None else Path(out), allowed=allow_different)
 
 
 def results(paths: Paths) -> "pandas.DataFrame":
     """Every score of the runs, one row for each arm, stage, task, split, metric and seed; paths as in ``table``."""
     import pandas
 
-    from mtl.studies.find import find_results
+    from mtl.studies.find import find_runs
+    from mtl.studies.folds import pooled_folds
     from mtl.studies.score_rows import COLUMNS, score_rows
 
-    return pandas.DataFrame(score_rows(find_results(_listed(paths))), columns=list(COLUMNS))
+    found = pooled_folds(find_runs(_listed(paths)))
+    return pandas.DataFrame(score_rows(found), columns=list(COLUMNS))
 
 
 def compare(

@@ -41,6 +41,12 @@ class PlayedLauncher:
         self.started.append(start.run.title)
         self._playing.append(start.run)
 
+    def takes_over(self, directory: Path) -> bool:
+        return False
+
+    def queued(self) -> frozenset[Path]:
+        return frozenset()
+
     def ended(self) -> list[Ended]:
         playing, self._playing = self._playing, []
         return [Ended(run.directory, self._play(run)) for run in playing]

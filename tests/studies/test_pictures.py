@@ -36,7 +36,7 @@ def table(study: Path) -> StudyTable:
 
 @pytest.mark.parametrize("picture", ["forest", "cost", "sweep"])
 def test_a_picture_is_seven_files_the_same_each_time(picture: str, study: Path, tmp_path: Path) -> None:
-    first, second = (api.plot(picture, study, tmp_path / name, baseline="alone") for name in ("one", "other"))
+    first, second = (api.plot(picture, study, tmp_path / name, baseline="alone").files for name in ("one", "other"))
     assert [path.name for path in first] == [
         f"{picture}.csv",
         *(f"{picture}-{width}.{suffix}" for width in WIDTHS for suffix in ("svg", "pdf", "png")),
@@ -49,7 +49,7 @@ def test_a_picture_is_seven_files_the_same_each_time(picture: str, study: Path, 
 
 
 def test_the_numbers_of_the_forest_are_those_of_the_table(table: StudyTable, study: Path, tmp_path: Path) -> None:
-    path = api.plot("forest", study, tmp_path, baseline="alone")[0]
+    path = api.plot("forest", study, tmp_path, baseline="alone").files[0]
     lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     assert len(lines) == len(table.comparisons)
     for line in lines:

@@ -32,14 +32,14 @@ def test_a_line_when_something_changed_or_long_silence(tmp_path: Path, caplog: p
     caplog.set_level(logging.INFO, "mtl")
     now = 0.0
     view = LiveView("sweep", 3, tmp_path / "status.json", lambda: now)
-    counts = Counts(done=1, running=1, elsewhere=0, failed=0, left=1)
+    counts = Counts(done=1, running=1, queued=0, elsewhere=0, failed=0, left=1)
     for seconds, counted in (
         (0, counts),
         (1, counts),
         (30, counts),
         (61, counts),
-        (62, Counts(2, 1, 0, 0, 0)),
-        (70, Counts(2, 0, 1, 0, 0)),
+        (62, Counts(2, 0, 1, 0, 0, 0)),
+        (70, Counts(2, 0, 0, 1, 0, 0)),
     ):
         now = float(seconds)
         view.show(counted, 300.0, {"a, seed 1": "complete"})

@@ -39,8 +39,18 @@ class Launcher(Protocol):
         """How many more runs can be started now."""
         ...
 
+    def takes_over(self, directory: Path) -> bool:
+        """Whether a run that is in use may be started all the same: what is at it was started by an earlier launcher of
+        this study and can be waited for.
+        """
+        ...
+
     def start(self, start: Start) -> None:
         """Start a run, or have it started by the next call of ``ended``."""
+        ...
+
+    def queued(self) -> frozenset[Path]:
+        """Of the runs that were started and have not ended, those that wait for a place to be carried out at."""
         ...
 
     def ended(self) -> list[Ended]:

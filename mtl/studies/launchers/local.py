@@ -26,10 +26,16 @@ class LocalLauncher:
     def room(self) -> int:
         return len(self._free)
 
+    def takes_over(self, directory: Path) -> bool:
+        return False
+
     def start(self, start: Start) -> None:
         place = self._free.pop(0)
         process = start_worker(start.config, start.run.directory, self._plugins, place.environment())
         self._working[start.run.directory] = (process, place)
+
+    def queued(self) -> frozenset[Path]:
+        return frozenset()
 
     def ended(self) -> list[Ended]:
         found = []

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtl.errors import ConfigError
-from mtl.studies.pictures.save import GREY, style
+from mtl.studies.pictures.legend import arm_legend
+from mtl.studies.pictures.log_ticks import number_log_axis
+from mtl.studies.pictures.picture import Drawing, Source
+from mtl.studies.pictures.point_names import name_points
+from mtl.studies.pictures.save import GREY, UNCORRECTED, style
 from mtl.studies.statistics.mean import interval_of_mean
 from mtl.studies.study_table import StudyTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_MOST_NAMES = 5
-"""More names than these would lie on each other."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,17 @@ class CostPoint:
     high: float | None
     runs: int
     efficient: bool
+
+
+def cost(source: Source) -> Drawing:
+    """Score against cost, of the source's table."""
+    points = cost_points(source.compared())
+    return Drawing(
+        points,
+        f"Mean score of {points[0].suite} against the operations of all training that led to it. Bars: 95% intervals "
+        "of the mean over seeds, uncorrected. Grey line: arms that no other arm beats at both.",
+        tuple(f"{point.arm} has one run, so no interval" for point in points if point.runs < 2),
+    )
 
 
 def cost_points(table: StudyTable) -> list[CostPoint]:
@@ -74,27 +86,20 @@ def cost_points(table: StudyTable) -> list[CostPoint]:
 
 
 def draw_cost(figure: "Figure", points: Sequence[CostPoint], width: float) -> None:
-    """A point for each arm, its name beside it unless there are many; a line joins those that none beats at both."""
+    """A point for each arm, its name beside it where there is room; a line joins those that none beats at both."""
     figure.set_size_inches(width, 0.72 * width if width < 5 else 0.5 * width)
     axes = figure.add_subplot()
     axes.set_xscale("log")
+    axes.margins(x=0.25)
     best = [point for point in points if point.efficient]
     axes.step([point.flops for point in best], [point.score for point in best], where="post", color=GREY, linewidth=0.8)
     for point in points:
         colour, marker = style(point.number)
         if point.low is not None and point.high is not None:
             axes.plot([point.flops] * 2, [point.low, point.high], color=colour)
-        axes.plot(
-            point.flops, point.score, marker=marker, markersize=5, color=colour, linestyle="none", label=point.arm
-        )
-        if len(points) <= _MOST_NAMES:
-            place = (point.flops, point.score)
-            axes.annotate(point.arm, place, xytext=(5, 4), textcoords="offset points", color=colour)
-    if len(points) > _MOST_NAMES:
-        columns = 2 if width < 5 else 4
-        lines = -(-len(points) // columns)
-        figure.set_size_inches(width, figure.get_figheight() + 0.17 * lines)
-        figure.legend(loc="outside upper center", ncols=columns, frameon=False, handletextpad=0.2)
-    axes.margins(x=0.25)
-    axes.set_xlabel("training FLOPs, all stages")
-    axes.set_ylabel(f"{points[0].suite}, mean score\n(95% intervals over seeds)")
+        axes.plot(point.flops, point.score, marker=marker, markersize=5, color=colour, linestyle="none")
+    number_log_axis(axes, "training FLOPs, all stages", UNCORRECTED)
+    axes.set_ylabel(f"{points[0].suite}, mean score")
+    if not name_points(axes, [(point.flops, point.score, point.arm, style(point.number)[0]) for point in points]):
+        legend = arm_legend(figure, {(point.number, point.arm) for point in points}, width, markers=True)
+        figure.set_size_inches(width, figure.get_figheight() + legend)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtl.errors import ConfigError
+from mtl.studies.pictures.labels import letters_in, wrapped
+from mtl.studies.pictures.legend import legend_above
+from mtl.studies.pictures.picture import Drawing, Source
 from mtl.studies.pictures.save import BAND, GREY, style
 from mtl.studies.study_table import StudyTable
 
@@ -31,6 +34,24 @@ class ForestPoint:
     high: float
     detectable: float
     distinguishable: bool
+
+
+def forest(source: Source) -> Drawing:
+    """The forest of the source's table."""
+    table = source.compared()
+    untested = dict.fromkeys(each.untested for each in table.comparisons if each.untested is not None)
+    return Drawing(forest_points(table), forest_caption(table), tuple(f"no test: {reason}" for reason in untested))
+
+
+def forest_caption(table: StudyTable) -> str:
+    """What the forest of ``table`` shows."""
+    alone = "" if table.primary is None else f", {table.primary.arm} by {table.primary.score} tested alone"
+    return (
+        f"Difference to {table.baseline} in points, tasks by their number of training examples (n). Bars: 95% "
+        "intervals from the variance over seeds and over examples, not corrected for the number of comparisons. "
+        f"Filled: distinguishable after Holm's correction{alone}. Grey: smaller differences than 80% of such studies "
+        "would find."
+    )
 
 
 def forest_points(table: StudyTable) -> list[ForestPoint]:
@@ -72,19 +93,33 @@ def draw_forest(figure: "Figure", points: Sequence[ForestPoint], width: float) -
     rows = list(dict.fromkeys(point.row for point in points))
     arms = sorted({(point.number, point.arm) for point in points})
     step = 0.8 / len(arms)
-    figure.set_size_inches(width, 1.2 + len(rows) * max(0.26, 0.15 * len(arms)))
+    legend = _explain(figure, arms, width)
+    labels = {row: _label(points, row, letters_in(0.4 * width)) for row in rows}
+    lines = max(label.count("\n") + 1 for label in labels.values())
+    xlabel = wrapped(f"difference to {points[0].baseline}, points", letters_in(0.9 * width))
+    row_height = max(0.13 * lines + 0.04, 0.15 * len(arms))
+    figure.set_size_inches(width, 0.6 + legend + 0.14 * xlabel.count("\n") + len(rows) * row_height)
     axes = figure.add_subplot()
-    # Else the widest band would end at the frame.
-    axes.use_sticky_edges = False
     axes.axvline(0, color=GREY, linewidth=0.8, zorder=1)
     for point in points:
         place = arms.index((point.number, point.arm))
         _draw_point(axes, point, rows.index(point.row) + (place - (len(arms) - 1) / 2) * step, step)
-    axes.set_yticks(range(len(rows)), [_label(points, row) for row in rows])
+    axes.set_yticks(range(len(rows)), list(labels.values()))
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(f"difference to {points[0].baseline}, points\n(95% intervals, uncorrected)")
-    _explain(figure, arms, columns=2 if width < 5 else 4)
+    low, high = shown_range(points)
+    axes.set_xlim(low, high)
+    wider = any(-point.detectable < low or point.detectable > high for point in points)
+    more = "\n(grey at the frame goes on)" if wider else ""
+    figure.supxlabel(f"{xlabel}\n(95% intervals, uncorrected){more}", fontsize=8)
+
+
+def shown_range(points: Sequence[ForestPoint]) -> tuple[float, float]:
+    """The ends of the axis: all intervals, and of the grey bands as much as lets the intervals be seen."""
+    farthest = max(max(abs(point.low), abs(point.high)) for point in points)
+    band = min(max(point.detectable for point in points), 1.5 * farthest)
+    low, high = min(*(point.low for point in points), -band), max(*(point.high for point in points), band)
+    return low - 0.04 * (high - low), high + 0.04 * (high - low)
 
 
 def _draw_point(axes: "Axes", point: ForestPoint, height: float, step: float) -> None:
@@ -102,12 +137,13 @@ def _draw_point(axes: "Axes", point: ForestPoint, height: float, step: float) ->
     )
 
 
-def _label(points: Sequence[ForestPoint], row: str) -> str:
+def _label(points: Sequence[ForestPoint], row: str, letters: int) -> str:
     rows = next(point.train_rows for point in points if point.row == row)
-    return row if not rows else f"{row}\nn = {rows:,}"
+    return wrapped(row, letters) + (f"\nn = {rows:,}" if rows else "")
 
 
-def _explain(figure: "Figure", arms: Sequence[tuple[int, str]], columns: int) -> None:
+def _explain(figure: "Figure", arms: Sequence[tuple[int, str]], width: float) -> float:
+    """The legend; the inches it takes."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -117,5 +153,5 @@ def _explain(figure: "Figure", arms: Sequence[tuple[int, str]], columns: int) ->
         handles.append(Line2D([], [], color=colour, marker=marker, markersize=4.5, label=arm))
     hollow = Line2D([], [], color=GREY, marker="o", markersize=4.5, markerfacecolor="white", linestyle="none")
     hollow.set_label("not distinguishable (Holm)")
-    handles += [hollow, Patch(color=BAND, label="under what 80% of studies find")]
-    figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False, handletextpad=0.5)
+    handles += [hollow, Patch(color=BAND, label="minimum detectable difference")]
+    return legend_above(figure, handles, width)

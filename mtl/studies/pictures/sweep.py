@@ -2,16 +2,18 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mtl.config.load import load_config
 from mtl.config.resolve import resolve_stage
 from mtl.config.sampling import ProportionalSampling, TemperatureSampling, UniformSampling
 from mtl.errors import ConfigError
 from mtl.records import StageName
-from mtl.studies.pictures.save import style
+from mtl.studies.pictures.picture import Drawing, Source
+from mtl.studies.pictures.save import UNCORRECTED
+from mtl.studies.pictures.stage_lines import STAGE_LINES, StageLine
+from mtl.studies.run_settings import settings_of
 from mtl.studies.scored_arms import Arm
 from mtl.studies.statistics.mean import interval_of_mean
 from mtl.studies.study_table import StudyTable, counted_tasks
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 SMALL = 10_000
 """Tasks with fewer rows of train are small."""
-_LINES: Mapping[StageName, str] = {"joint": "-", "finetune": "--", "single": ":"}
-_NAMES: Mapping[StageName, str] = {"joint": "joint", "finetune": "joint + fine-tuned", "single": "single"}
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,15 @@ class SweepPoint:
     scores: tuple[float, ...]
 
 
+def sweep(source: Source) -> Drawing:
+    """The sweep of the source's table."""
+    return Drawing(
+        sweep_points(source.compared()),
+        "Mean score against the sampling temperature (1: in proportion to sizes, ∞: every task alike). Ribbons: 95% "
+        "intervals of the mean over seeds, uncorrected. Dots: seeds.",
+    )
+
+
 def sweep_points(table: StudyTable) -> list[SweepPoint]:
     """Every arm that samples by temperature (or in proportion, or uniformly), and arms of tasks trained alone.
 
@@ -58,7 +67,9 @@ def sweep_points(table: StudyTable) -> list[SweepPoint]:
     arms = [(arm, None if arm.stage == "single" else _temperature(arm)) for arm in table.arms]
     arms = [(arm, found) for arm, found in arms if arm.stage == "single" or found is not None]
     if len({found for _, found in arms if found is not None}) < 2:
-        raise ConfigError("a sweep needs arms of at least two sampling temperatures; their config.yaml tell")
+        raise ConfigError(
+            "a sweep needs arms of at least two sampling temperatures, by their config.yaml or their study's study.yaml"
+        )
     points = []
     for panel, members in panels.items():
         for arm, temperature in arms:
@@ -72,11 +83,14 @@ def sweep_points(table: StudyTable) -> list[SweepPoint]:
 
 
 def _temperature(arm: Arm) -> float | None:
-    """The temperature of the joint stage; None where it was drawn in another way, or its config is not at hand."""
-    path = arm.runs[0].directory.config
-    if not path.is_file():
+    """The temperature of the joint stage; None where it was drawn in another way, or its settings are not at hand."""
+    config = settings_of(arm.runs[0])
+    if config is None:
         return None
-    sampling = resolve_stage(load_config(path), "joint", None).sampling
+    sampling = resolve_stage(config, "joint", None).sampling
+    # A cap changes the sizes that the root is taken of.
+    if getattr(sampling, "cap", None) is not None:
+        return None
     if isinstance(sampling, TemperatureSampling) and sampling.schedule.kind == "constant":
         return sampling.temperature
     if isinstance(sampling, UniformSampling):
@@ -100,26 +114,30 @@ def draw_sweep(figure: "Figure", points: Sequence[SweepPoint], width: float) -> 
     end = 2.5 * max(finite)
     for axes, panel in zip(figure.subplots(*shape, squeeze=False).flat, panels, strict=True):
         mine = [point for point in points if point.panel == panel]
-        for place, stage in enumerate(_LINES):
-            _draw_stage(axes, [point for point in mine if point.stage == stage], style(place)[0], end)
+        for stage, line in STAGE_LINES.items():
+            _draw_stage(axes, [point for point in mine if point.stage == stage], line, end)
         axes.set_title(f"{panel} ({mine[0].tasks})")
         axes.set_xscale("log")
         ticks = sorted({_place(point.temperature, end) for point in points if point.temperature is not None})
         axes.set_xticks(ticks, ["∞" if tick == end else f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
-        axes.set_xlabel("sampling temperature")
         axes.set_ylabel("mean score")
+    figure.supxlabel(f"sampling temperature\n{UNCORRECTED}", fontsize=8)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2 if width < 5 else 3, frameon=False)
 
 
-def _draw_stage(axes: "Axes", points: Sequence[SweepPoint], colour: str, end: float) -> None:
+def _draw_stage(axes: "Axes", points: Sequence[SweepPoint], stage: StageLine, end: float) -> None:
     if not points:
         return
-    line, name = _LINES[points[0].stage], _NAMES[points[0].stage]
+    line, name, colour = stage.dashes, stage.name, stage.colour
     if points[0].temperature is None:
         for point in points:
             axes.axhline(point.mean, linestyle=line, color=colour, label=name if point is points[0] else None)
+            if point.low is not None and point.high is not None:
+                axes.axhspan(point.low, point.high, color=colour, alpha=0.15, linewidth=0)
+            # At the frame: no temperature is theirs.
+            _draw_seeds(axes, 0.01, point, colour, transform=axes.get_yaxis_transform())
         return
     points = sorted(points, key=lambda point: _place(point.temperature, end))
     places = [_place(point.temperature, end) for point in points]
@@ -130,9 +148,12 @@ def _draw_stage(axes: "Axes", points: Sequence[SweepPoint], colour: str, end: fl
         middles, lows, highs = zip(*ribbon, strict=True)
         axes.fill_between(middles, lows, highs, color=colour, alpha=0.15, linewidth=0)
     for place, point in zip(places, points, strict=True):
-        axes.plot(
-            [place] * len(point.scores), point.scores, "o", color=colour, alpha=0.35, markersize=3, markeredgewidth=0
-        )
+        _draw_seeds(axes, place, point, colour)
+
+
+def _draw_seeds(axes: "Axes", place: float, point: SweepPoint, colour: str, **where: Any) -> None:
+    places = [place] * len(point.scores)
+    axes.plot(places, point.scores, "o", color=colour, alpha=0.35, markersize=3, markeredgewidth=0, **where)
 
 
 def _place(temperature: float | None, end: float) -> float:
