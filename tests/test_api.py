@@ -32,7 +32,9 @@ def registries() -> Iterator[None]:
 def a_result(seed: int) -> ResultRecord:
     split = {"metrics": {"accuracy": 50.0 + seed, "f1": 60.0}, "rows": 10, "rows_sha256": "0"}
     task = {"primary": 55.0, "selected_on": "last", "looks": 0, "selected_step": 5, "splits": {"dev": split}}
-    stage = {"tasks": {"my/task": task}, "suites": {"my": {"score": 55.0, "tasks": ["my/task"]}}, "cost": {}}
+    task["train_rows"] = 80
+    cost = {"tokens": 100, "inherited": {"joint": {"tokens": 50}}}
+    stage = {"tasks": {"my/task": task}, "suites": {"my": {"score": 55.0, "tasks": ["my/task"]}}, "cost": cost}
     return ResultRecord.model_validate(
         {
             "status": "complete",
@@ -76,6 +78,10 @@ def test_results_are_a_frame_with_a_row_for_every_score(tmp_path: Path) -> None:
     assert not frame.duplicated(["arm", "stage", "task", "split", "metric", "seed"]).any()
     chosen = frame[(frame["stage"] == "joint") & (frame["metric"] == "accuracy")]
     assert dict(zip(chosen["seed"], chosen["score"], strict=True)) == {1: 51.0, 2: 52.0}
+    assert set(frame["name"]) == {"arm"}
+    assert set(chosen["train_rows"]) == {80}
+    assert set(frame["primary"]) == {None}, "the task is not known here"
+    assert (set(chosen["tokens"]), set(chosen["total_tokens"])) == ({100}, {150})
     assert "my/task" in mtl.table([tmp_path / "1", str(tmp_path / "2")])
     assert mtl.table(tmp_path, layout="csv").startswith("arm,task")
 

@@ -204,6 +204,7 @@ class _Conductor:
         # The time that a run takes is counted from when it leaves the queue.
         self._working |= dict.fromkeys(self._queued, now)
         for path in self._queued:
+            # One that was put back begins its measured time anew.
             self._progress.pop(path, None)
         running = [
             self._advance(path, now - began) for path, began in self._working.items() if path not in self._queued

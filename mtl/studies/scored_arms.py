@@ -42,8 +42,8 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
 
     An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its
     hash; by its stage alone where all runs are of one arm, and ``label:stage`` where it has several, the one that it is
-    called after excepted. Tasks that the runs' configs define are known from here on. ConfigError for a fold that is
-    not taken together with the others.
+    called after excepted. Tasks that the runs' configs define are known from here on. ConfigError for a fold
+    that is not taken together with the others.
     """
     learn_tasks(found)
     check_pooled(found)

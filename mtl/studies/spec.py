@@ -80,7 +80,8 @@ class SlurmSettings(Settings):
     gres: str | None = None
     cpus: int | None = Field(default=None, ge=1)
     memory_gb: float | None = Field(default=None, gt=0)
-    minutes: int = Field(default=240, ge=1)
+    minutes: int = Field(default=240, ge=5)
+    """A job's time limit; a minute and a half before it, its run is told to save itself."""
     runs_per_job: int = Field(default=1, ge=1)
     at_once: int = Field(default=256, ge=1)
     """Jobs of the array that may run at the same time."""

@@ -37,7 +37,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the daemons of a Slurm cluster need root"),
     pytest.mark.skipif(bool(MISSING), reason=f"no Slurm here ({', '.join(MISSING)} missing): slurm-wlm and munge"),
     # Nothing here waits for a time, but for what jobs do, and they share few cores with other tests.
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(3000),
 ]
 
 OVERRIDES = (
@@ -97,12 +97,17 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@contextmanager
-def launcher(study: Path, out: Path, *asked: str) -> "Iterator[subprocess.Popen[bytes]]":
-    """``mtl study --launcher slurm`` in a process of its own; its words are in launcher.txt beside the study."""
-    words = ["study", str(study), "--out", str(out), "--launcher", "slurm", *PLUGIN]
+def command(study: Path, out: Path, *asked: str) -> list[str]:
+    words = ["study", str(study), "--out", str(out), "--launcher", "slurm"]
     for setting in (*ASKED, *asked):
         words += ["--slurm", setting]
+    return words
+
+
+@contextmanager
+def launcher(study: Path, out: Path, *asked: str) -> "Iterator[subprocess.Popen[bytes]]":
+    """``mtl study --launcher slurm`` in a process of its own, its runs held; its words are in launcher.txt."""
+    words = [*command(study, out, *asked), *PLUGIN]
     with (study.parent / "launcher.txt").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "mtl", *words],
@@ -178,9 +183,13 @@ def assert_equal_to_inline(out: Path, inline: Path, arms: Sequence[int]) -> None
         assert_same_training(run.stage("joint"), other.stage("joint"))
 
 
-def test_six_runs_of_which_one_is_requeued_and_one_cancelled(tmp_path: Path, inline: Path, hold: Path) -> None:
+def test_six_runs_of_which_one_is_requeued_and_one_cancelled(
+    tmp_path: Path, hold: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     study, out = write_study(tmp_path, 6), tmp_path / "out"
     with launcher(study, out) as process:
+        # The jobs are held meanwhile.
+        inline = request.getfixturevalue("inline")
         wait_for(lambda: len(in_training(out)) == 2, process, study)
         wait_for(lambda: shown(out) == (2, 4), process, study)
         requeued, cancelled = (run_of(out, arm) for arm in in_training(out))
@@ -205,15 +214,13 @@ def test_six_runs_of_which_one_is_requeued_and_one_cancelled(tmp_path: Path, inl
         assert "stopped by SIGTERM" in run.log.read_text()
     assert result_of(cancelled.path)["status"] == "stopped"
     assert is_over(holder.job)
-    with launcher(study, out) as process:
-        assert process.wait() == 0, said(study)
-    assert "6 of 6 runs are complete, 1 of them since this start" in said(study)
+    assert main(command(study, out)) == 0
+    assert "6 of 6 runs are complete, 1 of them since this start" in capsys.readouterr().err
     assert [requeued.log.read_text().count("joint: training"), restarts(again)] == [2, 1]
     assert_equal_to_inline(out, inline, range(1, 7))
     assert all("prepared" in path.read_text() for path in out.glob("slurm/*_log.out"))
     arrays = sorted(out.glob("slurm/*_submission.sh"))
-    with launcher(study, out) as process:
-        assert process.wait() == 0, said(study)
+    assert main(command(study, out)) == 0
     assert sorted(out.glob("slurm/*_submission.sh")) == arrays
     assert not list(out.glob("slurm/*_runs.json"))
 
@@ -239,8 +246,12 @@ def test_a_launcher_that_dies_a_job_out_of_time_and_ctrl_c(tmp_path: Path, inlin
     assert not list(out.glob("runs/*/*/run.lock"))
     assert {result_of(run.path)["status"] for run in (first, second)} == {"stopped"}
     hold.unlink()
-    with launcher(study, out, "runs_per_job=2") as process:
-        assert process.wait() == 0, said(study)
+    # Two at once, which share the runs.
+    with launcher(study, out, "runs_per_job=2") as process, launcher(study, out) as another:
+        assert [process.wait(), another.wait()] == [0, 0], said(study)
+    # Each was begun, stopped as often as it was told to, and gone on with.
+    assert [run.log.read_text().count("joint: training") for run in (first, second)] == [3, 2]
+    assert "in use" not in first.log.read_text() + second.log.read_text()
     assert_equal_to_inline(out, inline, (1, 2))
 
 

@@ -33,6 +33,7 @@ def write_run(
     counts: np.ndarray = COUNTS,
     predictions: bool = True,
     kfold: int | None = None,
+    train_rows: int = 100,
 ) -> Path:
     """A run of ``arm`` whose predictions are better by ``gain``; its scores are theirs."""
     run = RunDirectory(path)
@@ -46,7 +47,7 @@ def write_run(
             "selected_on": selected_on,
             "looks": looks,
             "selected_step": 2,
-            "train_rows": 100,
+            "train_rows": train_rows,
             "train_rows_official": 100,
             "kfold": kfold,
             "splits": {"dev": {"metrics": found, "rows": ROWS, "rows_official": ROWS, "rows_sha256": rows}},

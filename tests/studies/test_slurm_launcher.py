@@ -139,6 +139,24 @@ def test_jobs_that_end_without_a_result_are_judged_by_their_runs(
     assert launcher.room() == 498
 
 
+def test_the_result_of_a_job_counts_unless_it_is_an_error_and_the_job_comes_again(
+    tmp_path: Path, slurm: PlayedSlurm, runs: Sequence[PlannedRun]
+) -> None:
+    from submitit.core.utils import cloudpickle_dump
+
+    launcher = launcher_of(tmp_path)
+    start(launcher, runs[:2])
+    slurm.show(j1_0="PENDING", j1_1="RUNNING")
+    assert launcher.ended() == []
+    cloudpickle_dump(("error", "scontrol was killed"), tmp_path / "out" / "slurm" / "1_0_0_result.pkl")
+    cloudpickle_dump(("success", {str(runs[1].directory): 3}), tmp_path / "out" / "slurm" / "1_1_0_result.pkl")
+    assert launcher.ended() == [Ended(runs[1].directory, 3)]
+    assert launcher.ended() == []
+    slurm.show()
+    (end,) = launcher.ended()
+    assert (end.directory, end.exit_code) == (runs[0].directory, 1)
+
+
 def test_a_later_launcher_waits_for_the_jobs_of_one_that_died(
     tmp_path: Path, slurm: PlayedSlurm, runs: Sequence[PlannedRun]
 ) -> None:

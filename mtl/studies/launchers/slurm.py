@@ -147,10 +147,12 @@ class SlurmLauncher:
 
     def _ends(self, job: Job, now: float) -> list[Ended]:
         """The runs of a job that have ended."""
-        if job.submitted.paths.result_pickle.is_file():
+        over = self._queue.is_over(job.number)
+        # A job that puts itself back into the queue is ended by that, and may leave an error before it comes again.
+        if job.submitted.paths.result_pickle.is_file() and (over or job.submitted.exception() is None):
             self._notes(job.number).unlink(missing_ok=True)
             return _told_ends(job)
-        if self._queue.is_over(job.number):
+        if over:
             # A directory that was changed from here is read anew where it lies on another machine.
             self._notes(job.number).unlink(missing_ok=True)
             job.over_since = now if job.over_since is None else job.over_since

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mtl.studies.pictures.fraction import FractionPoint, saved
-from mtl.studies.pictures.labels import letters_in, task_labels
+from mtl.studies.pictures.labels import letters_in, task_labels, wrapped
 from mtl.studies.pictures.legend import LINE, legend_columns
 from mtl.studies.pictures.save import COLOURS, UNCORRECTED
 from mtl.studies.pictures.stage_lines import STAGE_LINES
@@ -45,7 +45,13 @@ def draw_fraction(figure: "Figure", points: Sequence[FractionPoint], width: floa
     found = {
         text: handle for axes in figure.axes for handle, text in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=columns, frameon=False)
+    figure.legend(
+        found.values(),
+        [wrapped(line, letters_in(width / columns - 0.5)) for line in found],
+        loc="outside upper center",
+        ncols=columns,
+        frameon=False,
+    )
 
 
 def _colours(points: Sequence[FractionPoint]) -> dict[str, str]:
@@ -78,8 +84,15 @@ def _draw_line(axes: "Axes", points: Sequence[FractionPoint], colour: str) -> No
         places, lows, highs = zip(*ribbon, strict=True)
         axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
     for point in points:
-        places = [point.train_rows] * len(point.scores)
-        axes.plot(places, point.scores, "o", color=colour, alpha=0.35, markersize=3, markeredgewidth=0)
+        axes.plot(
+            [point.train_rows] * len(point.scores),
+            point.scores,
+            "o",
+            color=colour,
+            alpha=0.35,
+            markersize=3,
+            markeredgewidth=0,
+        )
 
 
 def _draw_arrow(axes: "Axes", points: Sequence[FractionPoint]) -> str:

@@ -31,7 +31,8 @@ def draw_probabilities(figure: "Figure", points: Sequence[SharePoint], width: fl
     handles: list[Patch | Line2D] = [
         Patch(facecolor=AREAS[place % len(AREAS)], label=labels[task]) for place, task in enumerate(tasks)
     ]
-    handles.append(Line2D([], [], color="black", linestyle="--", linewidth=0.8, label="planned"))
+    if any(point.planned is not None for point in points):
+        handles.append(Line2D([], [], color="black", linestyle="--", linewidth=0.8, label="planned"))
     legend = legend_above(figure, handles, width)
     letters = letters_in(width / across - 0.3)
     lines = max(wrapped(arm, letters).count("\n") for arm in arms)

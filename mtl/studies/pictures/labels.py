@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 _MAY_BREAK = re.compile(r"(?<=[^A-Za-z0-9,.()])(?=[^ ])")
-INCHES_PER_LETTER = 0.075
+INCHES_PER_LETTER = 0.07
 """Of the 8-point letters of pictures: a little more than the mean, so that a line that should fit does."""
 
 
@@ -24,6 +24,11 @@ def wrapped(name: str, letters: int) -> str:
         while len(lines[-1]) > letters:
             lines[-1:] = [lines[-1][:letters], lines[-1][letters:]]
     return "\n".join(lines)
+
+
+def short_number(value: float) -> str:
+    """A number of an axis, ten thousand and more in thousands: ``250``, ``25k``."""
+    return f"{value / 1000:,g}k" if abs(value) >= 10_000 else f"{value:g}"
 
 
 def letters_in(inches: float) -> int:

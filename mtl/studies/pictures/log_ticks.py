@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 _FEW_DECADES = 30.0
 _PLAIN = 4
+_SAME = 1 + 1e-6
 _ONE_TWO_FIVE = [step * 10.0**power for power in range(-_PLAIN, _PLAIN + 1) for step in (1, 2, 5)]
 
 
@@ -19,6 +20,10 @@ def number_log_axis(axes: "Axes", label: str, remark: str = "") -> None:
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+    first, last = axes.dataLim.intervalx
+    if last <= first * _SAME:
+        # Means that differ in their last digit alone would leave no width to the axis.
+        axes.set_xlim(first / 1.5, first * 1.5)
     axes.set_xscale("log")
     low, high = axes.get_xlim()
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -44,4 +44,4 @@ def name_points(axes: "Axes", points: Sequence[tuple[float, float, str, str]]) -
 
 
 def _lies_in(box: "Bbox", frame: "Bbox") -> bool:
-    return box.x0 >= frame.x0 and box.x1 <= frame.x1 and box.y0 >= frame.y0 and box.y1 <= frame.y1
+    return bool(box.x0 >= frame.x0 and box.x1 <= frame.x1 and box.y0 >= frame.y0 and box.y1 <= frame.y1)

@@ -33,7 +33,7 @@ GREY, BAND = "#808080", "#D9D9D9"
 UNCORRECTED = "(95% intervals over seeds, uncorrected)"
 
 # Any: newer releases of matplotlib type the names of settings, older ones do not.
-_SETTINGS: Any = {
+SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.titlesize": 8,
@@ -97,7 +97,7 @@ def _rendered(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_SETTINGS):
+    with rc_context(SETTINGS):
         figure = Figure(figsize=(width, width), layout="constrained")
         draw(figure, numbers, width)
         found = {}

@@ -56,7 +56,7 @@ def transfer(source: Source) -> Drawing:
     caption = (
         "Score of a target task (column) trained together with an auxiliary task (row), less its score trained alone, "
         "which stands on the diagonal; in points. Grey: not distinguishable from training alone after Holm's "
-        "correction over the whole matrix; in brackets: not tested. The intervals in the CSV are 95%, uncorrected."
+        "correction over the whole matrix; italics: not tested. The intervals in the CSV are 95%, uncorrected."
     )
     return Drawing(cells, caption, tuple(dict.fromkeys(missing)))
 
