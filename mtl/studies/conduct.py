@@ -203,6 +203,9 @@ class _Conductor:
         self._queued = self._launcher.queued() & self._working.keys()
         # The time that a run takes is counted from when it leaves the queue.
         self._working |= dict.fromkeys(self._queued, now)
+        for path in self._queued:
+            # One that was put back begins its measured time anew.
+            self._progress.pop(path, None)
         running = [
             self._advance(path, now - began) for path, began in self._working.items() if path not in self._queued
         ]

@@ -14,7 +14,7 @@ from torch import Tensor
 from mtl.data.blocks import Block, Blocks
 from mtl.models.masks import KeepMask, masked
 
-_LONGEST_IN_FP32 = 128
+_LONGEST_IN_FP32 = 64
 
 
 @dataclass(frozen=True)
