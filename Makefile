@@ -3,8 +3,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 QUICKSTART := runs/quickstart_study
-# The order of the arms is that of the columns; the rest repeats what experiments/quickstart.yaml promises.
-COMPARED := $(QUICKSTART)/runs/single $(QUICKSTART)/runs/joint --baseline single --primary joint=mini/entail2
 PYTHON_CANDIDATES := python3 python3.11 python3.12 python3.13 python3.14
 
 .PHONY: help install test lint types unit quickstart
@@ -52,9 +50,11 @@ quickstart: $(STAMP)
 	@echo 'Six small runs, about three minutes on two cores. Ctrl-C stops them all; the same command goes on.'
 	@$(BIN)/mtl study experiments/quickstart.yaml --launcher local --out $(QUICKSTART)
 	@echo
-	@$(BIN)/mtl table $(COMPARED)
+	@$(BIN)/mtl table $(QUICKSTART)
 	@echo
-	@$(BIN)/mtl plot forest $(COMPARED) --out $(QUICKSTART)/pictures
+	@$(BIN)/mtl plot forest $(QUICKSTART) --out $(QUICKSTART)/pictures
+	@echo
+	@$(BIN)/mtl report $(QUICKSTART)
 	@echo
 	@echo 'The picture to look at first: $(QUICKSTART)/pictures/forest-page.png'
 	@echo 'A run with its scores, logs, weights and predictions: each folder $(QUICKSTART)/runs/ARM/SEED'

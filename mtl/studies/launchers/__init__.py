@@ -31,18 +31,14 @@ class Ended:
 
 
 class Launcher(Protocol):
-    """Starts runs, each resumed where it was begun before, and tells which have ended. What is started, and whether
-    the end was a good one, is not for it to decide.
-    """
+    """Starts runs, each resumed where it was begun before, and tells which have ended; it decides nothing."""
 
     def room(self) -> int:
         """How many more runs can be started now."""
         ...
 
     def takes_over(self, directory: Path) -> bool:
-        """Whether a run that is in use may be started all the same: what is at it was started by an earlier launcher of
-        this study and can be waited for.
-        """
+        """Whether a run in use may be started all the same: an earlier launcher of this study started what is at it."""
         ...
 
     def start(self, start: Start) -> None:
