@@ -2,6 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+QUICKSTART := runs/quickstart_study
 PYTHON_CANDIDATES := python3 python3.11 python3.12 python3.13 python3.14
 
 .PHONY: help install test lint types unit quickstart
@@ -9,7 +10,7 @@ PYTHON_CANDIDATES := python3 python3.11 python3.12 python3.13 python3.14
 
 help:
 	@echo 'make install     a virtual environment in $(VENV) with mtl and what its tests need'
-	@echo 'make quickstart  train the embedded recipe, offline, and print its table of scores'
+	@echo 'make quickstart  a small study of the embedded recipe, offline: its table of scores and a picture'
 	@echo 'make test        lint, format, types and tests; one at a time: make lint, make types, make unit'
 
 install: $(STAMP)
@@ -46,4 +47,16 @@ unit: $(STAMP)
 	$(BIN)/pytest -n 2 --dist loadfile
 
 quickstart: $(STAMP)
-	$(BIN)/mtl run quickstart out=runs/quickstart --overwrite
+	@echo 'Six small runs, about three minutes on two cores. Ctrl-C stops them all; the same command goes on.'
+	@$(BIN)/mtl study experiments/quickstart.yaml --launcher local --out $(QUICKSTART)
+	@echo
+	@$(BIN)/mtl table $(QUICKSTART)
+	@echo
+	@$(BIN)/mtl plot forest $(QUICKSTART) --out $(QUICKSTART)/pictures
+	@echo
+	@$(BIN)/mtl report $(QUICKSTART)
+	@echo
+	@echo 'The picture to look at first: $(QUICKSTART)/pictures/forest-page.png'
+	@echo 'A run with its scores, logs, weights and predictions: each folder $(QUICKSTART)/runs/ARM/SEED'
+	@echo 'One run alone, single, joint and fine-tuned: $(BIN)/mtl run quickstart'
+	@echo 'A study of your own: README.md, "Studies". To begin this one anew, delete $(QUICKSTART).'

@@ -87,12 +87,15 @@ def study(
     workers: int | None = None,
     runs_per_device: int = 1,
     retry_failed: bool = False,
+    reuse: Sequence[str | Path] = (),
     plugins: Sequence[str] = (),
 ) -> "Outcome":
     """Carry out every run of a study that is not complete, in directories below ``out``; how all of them ended.
 
     Called again with the same ``out`` it goes on where it was broken off; arms and seeds may have been added. The
-    launcher is ``inline``: in this process, ``local``: in ``workers`` processes, or ``slurm``: as jobs of a cluster.
+    launcher is ``inline``: in this process, ``local``: in ``workers`` processes, by default as many as find a GPU or
+    cores, or ``slurm``: as jobs of a cluster.
+    Runs that a study in one of the directories ``reuse`` has finished are copied from there.
     """
     from mtl.studies.study import run_study
 
@@ -103,6 +106,7 @@ def study(
         workers=workers,
         runs_per_device=runs_per_device,
         retry_failed=retry_failed,
+        reuse=[Path(path) for path in reuse],
         plugins=plugins,
     )
 

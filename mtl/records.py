@@ -5,6 +5,7 @@ out. Unknown keys, NaN and infinity are refused in both directions, so that a fi
 """
 
 import json
+import operator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,13 +26,21 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class SplitRecord(_Record):
-    """One split of one task: all its metrics over all its rows."""
+    """One split of one task: all its metrics over ``rows`` rows.
+
+    ``rows_at_hand`` is there where these are but a part of the split, always the same for one number of rows.
+    """
 
     metrics: dict[str, float]
     rows: Count
     rows_official: Count | None = None
     """Rows of the official release; None where the task has none."""
+    rows_at_hand: Count | None = Field(default=None, exclude_if=_is_none)
     rows_sha256: str
     """Fingerprint of what was scored: the file's bytes, or the generated rows."""
     flags: list[str] = []
@@ -40,7 +49,9 @@ class SplitRecord(_Record):
 class TaskRecord(_Record):
     """One task in one stage. ``looks`` counts how often the data it was selected on were scored.
 
-    ``train_rows`` are the rows of train at hand, a limit taken off; None where that is not known.
+    ``train_rows`` are the rows of train that were used; None where that is not known. ``kfold`` is there where train
+    and dev were divided anew into so many folds, of which one is scored here, or all together. ``labels_shuffled`` is
+    there where the labels of train were permuted: a control, whose scores are none of the task.
     """
 
     primary: float
@@ -49,6 +60,8 @@ class TaskRecord(_Record):
     selected_step: Count
     train_rows: Count | None = None
     train_rows_official: Count | None = None
+    kfold: Count | None = Field(default=None, exclude_if=_is_none)
+    labels_shuffled: bool = Field(default=False, exclude_if=operator.not_)
     splits: dict[str, SplitRecord]
 
 
@@ -74,6 +87,14 @@ class CostRecord(_Record):
     inherited: dict[str, "CostRecord"] = {}
 
 
+def sum_costs(first: CostRecord, second: CostRecord) -> CostRecord:
+    """Two trainings of one stage; what both inherited was spent once."""
+    sums = {
+        name: getattr(first, name) + getattr(second, name) for name in CostRecord.model_fields if name != "inherited"
+    }
+    return CostRecord(**sums, inherited={**first.inherited, **second.inherited})
+
+
 class StageRecord(_Record):
     """Everything one stage scored, by task and by suite, and its cost."""
 
@@ -93,7 +114,10 @@ class ResultRecord(_Record):
     """A whole run.
 
     ``partial``: some split, trained on or scored, lacks rows of the official release, so that nothing here may be
-    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only.
+    printed beside published scores. ``arm_hash`` is equal for runs that differ in their seed only, and in ``fold``, the
+    one that was held out where small tasks were divided into folds. ``chain_hash`` is there where a run started from
+    another one of the same seed and fold, or replays its draws, and equal where the runs started from are of one arm:
+    their weights differ with the seed, and so do the arm hashes of what starts from them.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema")
@@ -101,9 +125,16 @@ class ResultRecord(_Record):
     seed: int
     arm_hash: str
     run_hash: str
+    fold: Count | None = Field(default=None, exclude_if=_is_none)
+    chain_hash: str | None = Field(default=None, exclude_if=_is_none)
     partial: bool
     encoder: EncoderRecord
     stages: dict[StageName, StageRecord] = {}
+
+    @property
+    def arm(self) -> str:
+        """Equal for the runs of one arm: runs that differ in their seed, and in that of what they start from, only."""
+        return self.chain_hash or self.arm_hash
 
 
 def read_result(path: Path) -> ResultRecord:

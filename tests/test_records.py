@@ -1,5 +1,6 @@
 """A result comes back from its file as it was written, and what is no result is refused."""
 
+import copy
 import json
 import math
 from pathlib import Path
@@ -57,6 +58,26 @@ CONTRACT: dict[str, Any] = {
         }
     },
 }
+
+
+# Keys that only results of runs have that used what they tell of.
+WHERE_USED = {
+    "run": {"chain_hash": "d", "fold": 2},
+    "task": {"labels_shuffled": True, "kfold": 5},
+    "split": {"rows_at_hand": 9900},
+}
+
+
+def test_keys_of_what_is_seldom_used_are_kept_where_they_are(tmp_path: Path) -> None:
+    document = copy.deepcopy(CONTRACT) | WHERE_USED["run"]
+    task = document["stages"]["joint"]["tasks"]["glue/mnli"]
+    task |= WHERE_USED["task"]
+    task["splits"]["dev_matched"] |= WHERE_USED["split"]
+    path = tmp_path / "result.json"
+    records.write_result(path, records.ResultRecord.model_validate(document))
+    assert json.loads(path.read_text(encoding="utf-8")) == document
+    assert records.read_result(path).arm == "d"
+    assert _result().arm == "a"
 
 
 def _result(**changes: Any) -> records.ResultRecord:
@@ -168,10 +189,13 @@ def test_records_are_frozen() -> None:
 
 def test_the_schema_names_the_documented_keys() -> None:
     schema = records.result_schema()
-    assert set(schema["properties"]) == set(CONTRACT)
+    assert set(schema["properties"]) == {*CONTRACT, *WHERE_USED["run"]}
     stages = CONTRACT["stages"]["joint"]
     definitions = schema["$defs"]
     assert set(definitions["StageRecord"]["properties"]) == set(stages)
     assert set(definitions["CostRecord"]["properties"]) == set(stages["cost"])
-    assert set(definitions["TaskRecord"]["properties"]) == set(stages["tasks"]["glue/mnli"])
+    task = stages["tasks"]["glue/mnli"]
+    assert set(definitions["TaskRecord"]["properties"]) == {*task, *WHERE_USED["task"]}
+    split = task["splits"]["dev_matched"]
+    assert set(definitions["SplitRecord"]["properties"]) == {*split, *WHERE_USED["split"]}
     assert set(definitions["SuiteRecord"]["properties"]) == set(stages["suites"]["glue"])

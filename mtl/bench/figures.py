@@ -4,9 +4,16 @@ import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mtl.bench.records import TrainingMeasure
+from mtl.bench.records import Record, TrainingMeasure
 
 TENTHS = 10
+
+
+class InTurn(Record):
+    """Two things measured in turn: how many times as fast the first was, turn by turn, and the median of it."""
+
+    ratio: float
+    ratios: tuple[float, ...]
 
 
 def utilisation(flops: float, seconds: float, peak: float) -> float:
@@ -19,9 +26,10 @@ def tokens_per_second(measure: TrainingMeasure) -> float:
     return measure.tokens / measure.seconds
 
 
-def ratios(first: Sequence[TrainingMeasure], second: Sequence[TrainingMeasure]) -> list[float]:
-    """How many times as many real tokens a second the first took as the second, pair by pair."""
-    return [tokens_per_second(one) / tokens_per_second(other) for one, other in zip(first, second, strict=True)]
+def in_turn(first: Sequence[float], second: Sequence[float]) -> InTurn:
+    """The comparison of the rates of both, one entry a turn."""
+    ratios = tuple(one / other for one, other in zip(first, second, strict=True))
+    return InTurn(ratio=statistics.median(ratios), ratios=ratios)
 
 
 def by_tenths(values: Sequence[float]) -> list[float]:

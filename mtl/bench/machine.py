@@ -21,6 +21,7 @@ from mtl.config.run import RunConfig
 from mtl.costs.machine import CaseMeasure, fixed_bytes, quantities
 from mtl.costs.shape import EncoderShape
 from mtl.costs.work import HeadShape, Passage, Work, model_parameters, pass_work, widest
+from mtl.data.rows import filled_rows
 from mtl.data.store import TokenStore
 from mtl.data.tokenizer import load_tokenizer
 from mtl.evaluation.evaluate import Evaluator
@@ -187,11 +188,11 @@ class _Trial:
     lengths: IntArray = field(init=False)
     parts: Parts = field(init=False)
     sizes: set[int] = field(default_factory=set)
-    """Tokens of the updates that were run, each number once."""
+    """Rows that the encoder ran on in the updates, each number once."""
 
     def __post_init__(self) -> None:
         self.lengths = row_lengths(self.case)
-        self._data = TaskData(get(_TASK), generated_store(self.case, self.lengths), {}, None)
+        self._data = TaskData(get(_TASK), generated_store(self.case, self.lengths), {})
         self.parts = self._build()
         self._updates = prefetched(self.parts.preparation, self.parts.planner, 0)
 
@@ -201,7 +202,7 @@ class _Trial:
 
     def _run(self, update: PreparedUpdate) -> None:
         self.parts.updater.run(update)
-        self.sizes.add(update.work.tokens)
+        self.sizes.add(filled_rows(update.work.tokens))
 
     def evaluate(self) -> tuple[Work, float]:
         """The rows of an update as one batch, again and again: its work, and the median of its times."""

@@ -2,28 +2,26 @@
 
 import statistics
 
-from pydantic import BaseModel, ConfigDict
-
-from mtl.bench.records import EvaluationMeasure, Setting, TokenisingMeasure, TokenisingSetting
+from mtl.bench.figures import InTurn, in_turn
+from mtl.bench.records import EvaluationMeasure, Record, Setting, TokenisingMeasure, TokenisingSetting
 from mtl.costs.machine import MachineProfile
 
 
-class _Figures(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class EvaluationFigures(_Figures):
-    """Real tokens a second, medians over the turns; ``ratio`` is evaluation over training, the median of ``ratios``."""
+class _FirstFigures(InTurn):
+    """What the first of both did: rows and real tokens of a turn, and its median rate."""
 
     real_tokens_per_second: float
-    training_real_tokens_per_second: float
-    ratio: float
-    ratios: tuple[float, ...]
     rows: int
     tokens: int
 
 
-class EvaluationReport(_Figures):
+class EvaluationFigures(_FirstFigures):
+    """Real tokens a second, medians over the turns; ``ratio`` is evaluation over training."""
+
+    training_real_tokens_per_second: float
+
+
+class EvaluationReport(Record):
     """The document of ``mtl bench eval --json``."""
 
     eval: EvaluationFigures
@@ -31,20 +29,15 @@ class EvaluationReport(_Figures):
     notes: tuple[str, ...]
 
 
-class TokenisingFigures(_Figures):
+class TokenisingFigures(_FirstFigures):
     """Rates of the store's builder and of the bare tokenizer, medians; ``ratio``: the builder's over the other's."""
 
-    real_tokens_per_second: float
     rows_per_second: float
     bare_real_tokens_per_second: float
     bare_rows_per_second: float
-    ratio: float
-    ratios: tuple[float, ...]
-    rows: int
-    tokens: int
 
 
-class TokenisingReport(_Figures):
+class TokenisingReport(Record):
     """The document of ``mtl bench tokenise --json``."""
 
     tokenise: TokenisingFigures
@@ -52,7 +45,7 @@ class TokenisingReport(_Figures):
     notes: tuple[str, ...]
 
 
-class MachineReport(_Figures):
+class MachineReport(Record):
     """The document of ``mtl bench machine --json``: what was measured and fitted, and where that is kept."""
 
     profile: MachineProfile
@@ -62,12 +55,10 @@ class MachineReport(_Figures):
 def evaluation_report(measure: EvaluationMeasure) -> EvaluationReport:
     """The figures of evaluation and training in turn."""
     evaluation, training = measure.evaluation_tokens_per_second, measure.training_tokens_per_second
-    found = tuple(one / other for one, other in zip(evaluation, training, strict=True))
     figures = EvaluationFigures(
+        **in_turn(evaluation, training).model_dump(),
         real_tokens_per_second=statistics.median(evaluation),
         training_real_tokens_per_second=statistics.median(training),
-        ratio=statistics.median(found),
-        ratios=found,
         rows=measure.rows,
         tokens=measure.tokens,
     )
@@ -81,14 +72,13 @@ def evaluation_report(measure: EvaluationMeasure) -> EvaluationReport:
 def tokenising_report(measure: TokenisingMeasure) -> TokenisingReport:
     """The figures of both ways in turn."""
     ours, bare = statistics.median(measure.store_seconds), statistics.median(measure.bare_seconds)
-    found = tuple(other / one for one, other in zip(measure.store_seconds, measure.bare_seconds, strict=True))
     figures = TokenisingFigures(
+        # Seconds, so the builder's are what the other's are divided by.
+        **in_turn(measure.bare_seconds, measure.store_seconds).model_dump(),
         real_tokens_per_second=measure.tokens / ours,
         rows_per_second=measure.rows / ours,
         bare_real_tokens_per_second=measure.tokens / bare,
         bare_rows_per_second=measure.rows / bare,
-        ratio=statistics.median(found),
-        ratios=found,
         rows=measure.rows,
         tokens=measure.tokens,
     )

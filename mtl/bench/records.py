@@ -10,11 +10,13 @@ Peer = Literal["hf-default", "hf-tuned"]
 SectionKind = Literal["trial", "mtl", "hf-default", "hf-tuned", "eval", "tokenise", "machine"]
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
+    """Frozen plain data that takes no field it does not know."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Request(_Record):
+class Request(Record):
     """One section to measure: a whole config as plain data, and how many updates come before and under the clock.
 
     ``turns``: how often a section that alternates two things does so; ``profile``: whether a trial lists operators.
@@ -29,7 +31,7 @@ class Request(_Record):
     profile: bool = False
 
 
-class Setting(_Record):
+class Setting(Record):
     """What was measured, and on what: whatever a reader needs to judge a figure or to take it again.
 
     ``dropout`` holds the rates that the encoder's config names and that of each head; ``parameters`` counts all.
@@ -52,7 +54,7 @@ class Setting(_Record):
     commit: str | None
 
 
-class Peak(_Record):
+class Peak(Record):
     """The best rate of large matrix products before and after a section, in floating-point operations a second."""
 
     before: float
@@ -64,7 +66,7 @@ class Peak(_Record):
         return max(self.before, self.after)
 
 
-class TrainingMeasure(_Record):
+class TrainingMeasure(Record):
     """A training under the clock. ``tokens`` are real ones, ``padded_tokens`` those that the model was run on.
 
     ``losses`` are the mean losses of the timed updates, one each; ``flops`` the useful operations of the real tokens.
@@ -82,7 +84,7 @@ class TrainingMeasure(_Record):
     peak: Peak | None = None
 
 
-class OperatorTime(_Record):
+class OperatorTime(Record):
     """An operator's own time, without that of operators it calls; ``share`` is of all operators' own times."""
 
     operator: str
@@ -91,7 +93,7 @@ class OperatorTime(_Record):
     share: float
 
 
-class Trial(_Record):
+class Trial(Record):
     """A short training that is thrown away: how long an update takes, and where its time goes.
 
     ``time_split``: shares of an update's wall time, which add up to 1.
@@ -105,7 +107,7 @@ class Trial(_Record):
     profile: tuple[OperatorTime, ...]
 
 
-class EvaluationMeasure(_Record):
+class EvaluationMeasure(Record):
     """Training and evaluation in turn: one entry of each list a turn. Rates are of real tokens a second."""
 
     setting: Setting
@@ -115,7 +117,7 @@ class EvaluationMeasure(_Record):
     evaluation_tokens_per_second: tuple[float, ...]
 
 
-class TokenisingSetting(_Record):
+class TokenisingSetting(Record):
     """What was tokenised, and on what; the machine's threads are torch's, the tokenizer has its own."""
 
     tokenizer: str
@@ -126,7 +128,7 @@ class TokenisingSetting(_Record):
     commit: str | None
 
 
-class TokenisingMeasure(_Record):
+class TokenisingMeasure(Record):
     """The same texts tokenised in turn by the store's builder and by the bare tokenizer, in seconds."""
 
     setting: TokenisingSetting
@@ -136,7 +138,7 @@ class TokenisingMeasure(_Record):
     bare_seconds: tuple[float, ...]
 
 
-class MachineMeasure(_Record):
+class MachineMeasure(Record):
     """The short trainings that a machine's profile is fitted to, and what they ran on."""
 
     cases: tuple[CaseMeasure, ...]
@@ -145,14 +147,14 @@ class MachineMeasure(_Record):
     device: str
 
 
-class Failure(_Record):
+class Failure(Record):
     """An error that the user can mend, to be raised again by the command."""
 
     message: str
     exit_code: int
 
 
-class Answer(_Record):
+class Answer(Record):
     """What a section found: one of these, by its kind."""
 
     training: TrainingMeasure | None = None

@@ -3,17 +3,11 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
-from mtl.bench.figures import mean_curve, ratios, tokens_per_second, utilisation
-from mtl.bench.records import OperatorTime, Peer, Setting, TrainingMeasure, Trial
+from mtl.bench.figures import InTurn, in_turn, mean_curve, tokens_per_second, utilisation
+from mtl.bench.records import OperatorTime, Peer, Record, Setting, TrainingMeasure, Trial
 
 
-class _Figures(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SideFigures(_Figures):
+class SideFigures(Record):
     """One side's figures: medians over its sections, each section's rate in ``rates``.
 
     ``padding``: the share of the tokens that the model was run on which were none; ``mfu`` is of the peak that mtl's
@@ -40,11 +34,8 @@ class MtlFigures(SideFigures):
     profile: tuple[OperatorTime, ...]
 
 
-class PeerFigures(SideFigures):
-    """A peer's figures; ``ratios`` are mtl's rate over the peer's, pair by pair, ``ratio`` is their median."""
-
-    ratio: float
-    ratios: tuple[float, ...]
+class PeerFigures(SideFigures, InTurn):
+    """A peer's figures; ``ratios`` are mtl's rate over the peer's, pair by pair."""
 
 
 class MeasuredSetting(Setting):
@@ -58,7 +49,7 @@ class MeasuredSetting(Setting):
     seeds: tuple[int, ...]
 
 
-class TrainingReport(_Figures):
+class TrainingReport(Record):
     """The document of ``--json``. ``losses``: mean loss by tenths of the timed updates, by side."""
 
     mtl: MtlFigures
@@ -76,18 +67,16 @@ def training_report(
 ) -> TrainingReport:
     """All figures of a measurement; ``own`` and each peer's sections are in the order they were measured in."""
     peaks = [measure.peak.best for measure in own if measure.peak is not None]
-    against = {}
+    ours, against = _side(own, peaks), {}
     for peer, measures in peers.items():
-        found = ratios(own, measures)
-        against[str(peer)] = PeerFigures(
-            **_side(measures, peaks).model_dump(), ratio=statistics.median(found), ratios=tuple(found)
-        )
+        theirs = _side(measures, peaks)
+        against[str(peer)] = PeerFigures(**theirs.model_dump(), **in_turn(ours.rates, theirs.rates).model_dump())
     curves = {"mtl": mean_curve(own)}
     if len(setting.tasks) == 1:
         curves |= {str(peer): mean_curve(measures) for peer, measures in peers.items()}
     return TrainingReport(
         mtl=MtlFigures(
-            **_side(own, peaks).model_dump(),
+            **ours.model_dump(),
             peak_flops_per_second=statistics.median(peaks),
             time_split=trial.time_split,
             profile=trial.profile,

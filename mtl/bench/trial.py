@@ -114,13 +114,13 @@ class _Split:
 
 
 class _TimedOptimizer:
-    """The optimiser, its clipping and its step under a clock."""
+    """The optimiser, its norm and its step under a clock."""
 
     def __init__(self, optimizer: Optimizer, timed: Callable[[Callable[[], Any]], Any]) -> None:
         self._optimizer, self._timed = optimizer, timed
 
-    def clip(self) -> Any:
-        return self._timed(self._optimizer.clip)
+    def norm(self) -> Any:
+        return self._timed(self._optimizer.norm)
 
     def step(self, *arguments: Any) -> Any:
         return self._timed(lambda: self._optimizer.step(*arguments))

@@ -22,8 +22,9 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "settings",
         nargs="*",
-        metavar="FILE | key=value",
-        help="the study's file, and settings for all of its runs, such as data.root=DIR",
+        metavar="FILE | DIR | key=value",
+        help="the study's file, or the directory of one that was begun, and settings for all of its runs, such as "
+        "data.root=DIR",
     )
     new = parser.add_argument_group("a study without a file")
     new.add_argument("--from", action="append", default=[], dest="base", metavar="CONFIG", help="a config or recipe")
@@ -33,12 +34,17 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--seeds", metavar="N", help="number of seeds, or a list such as 11,12,13")
     parser.add_argument("--out", metavar="DIR", help="directory of the study (runs/NAME)")
     parser.add_argument("--launcher", choices=_LAUNCHERS, default="inline", help="where runs are carried out (inline)")
-    parser.add_argument("--workers", type=int, metavar="N", help="local: runs at a time (one, or one a GPU)")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="local: runs at a time (as many as GPUs or cores allow)"
+    )
     parser.add_argument("--runs-per-device", type=int, default=1, metavar="N", help="local: runs that share a GPU (1)")
     parser.add_argument(
         "--slurm", action="append", default=[], metavar="key=value", help="slurm: what jobs ask for, e.g. partition=gpu"
     )
     parser.add_argument("--retry-failed", action="store_true", help="try runs again that failed")
+    parser.add_argument(
+        "--reuse", action="append", default=[], metavar="DIR", help="copy runs that the study in DIR has finished"
+    )
     parser.add_argument("--dry-run", action="store_true", help="list the runs and how each stands; write nothing")
     declare_plugins(parser)
 
@@ -48,8 +54,8 @@ def _act(arguments: argparse.Namespace) -> int:
     for name in ("workers", "runs_per_device"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(arguments, name)}: at least one is needed")
-    study = _study(arguments)
-    out = Path(arguments.out or f"runs/{study.name}")
+    study, begun_in = _study(arguments)
+    out = Path(arguments.out) if arguments.out else begun_in or Path(f"runs/{study.name}")
     if arguments.dry_run:
         print(plan_text(study, out), end="")
         return 0
@@ -60,18 +66,20 @@ def _act(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         runs_per_device=arguments.runs_per_device,
         retry_failed=arguments.retry_failed,
+        reuse=arguments.reuse,
         plugins=arguments.plugin,
     )
     print(outcome_text(study, out, outcome), end="", file=sys.stderr)
     return 1 if outcome.unfinished else 0
 
 
-def _study(arguments: argparse.Namespace) -> "StudySpec":
-    """The study that the command line means: of a file, or of --from and --grid."""
+def _study(arguments: argparse.Namespace) -> "tuple[StudySpec, Path | None]":
+    """The study that the command line means, and the directory that it was begun in where that is what it names."""
     from mtl.studies.spec import read_study, validate_study
 
     files, assignments = split_settings(arguments.settings)
     slurm = _pairs(arguments.slurm, "--slurm")
+    begun_in: Path | None = None
     if arguments.base:
         if files:
             raise ConfigError(f"{files[0]} and --from both say what to run: give one of them")
@@ -80,12 +88,32 @@ def _study(arguments: argparse.Namespace) -> "StudySpec":
     else:
         if len(files) != 1 or arguments.grid or arguments.seeds is not None:
             raise ConfigError("give one study file, or --from CONFIG with --grid key=a,b and --seeds N")
-        study = read_study(Path(files[0]), assignments)
+        file, begun_in = _file_of(files[0])
+        study = read_study(file, assignments)
     if not slurm:
-        return study
+        return study, begun_in
     asked = study.slurm.model_dump(exclude_unset=True) | slurm
     # Validated anew, as part of a whole study, for messages that name the key.
-    return validate_study(study.model_dump(mode="json", exclude_unset=True) | {"slurm": asked}, Path("--slurm"))
+    document = study.model_dump(mode="json", exclude_unset=True) | {"slurm": asked}
+    return validate_study(document, Path("--slurm")), begun_in
+
+
+def _file_of(word: str) -> tuple[Path, Path | None]:
+    """The file of the study that ``word`` names, and the directory that the study was begun in where it names that."""
+    from mtl.studies.study_files import StudyDirectory
+
+    path = Path(word)
+    if path.is_dir():
+        kept = StudyDirectory(path).study
+        if not kept.is_file():
+            raise ConfigError(f"{word} is a directory that no study was begun in; name a study's file")
+        return kept, path
+    if not path.suffix and not path.exists():
+        raise ConfigError(
+            f"there is no file {word}: a study is a YAML file such as experiments/mini_sampling.yaml; of a recipe "
+            f"alone, it is --from {word} with --grid key=a,b and --seeds N"
+        )
+    return path, None
 
 
 def _sweep(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -96,9 +124,10 @@ def _sweep(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     seeds = arguments.seeds
     keys = " and ".join(grid)
+    what = f"What {'does' if len(grid) == 1 else 'do'} {keys} change"
     return {
         "name": Path(arguments.out).absolute().name if arguments.out else "sweep",
-        "question": f"What do {keys} change, starting from {' and '.join(arguments.base)}?",
+        "question": f"{what}, starting from {' and '.join(arguments.base)}?",
         "base": list(arguments.base),
         "grid": grid,
         "seeds": seeds if seeds.isdecimal() else seeds.split(","),

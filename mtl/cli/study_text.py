@@ -9,6 +9,7 @@ from mtl.studies.columns import aligned
 
 if TYPE_CHECKING:
     from mtl.studies.conduct import Outcome
+    from mtl.studies.expand import PlannedRun
     from mtl.studies.spec import StudySpec
 
 
@@ -22,18 +23,24 @@ def plan_text(study: "StudySpec", out: Path) -> str:
     check_directory(StudyDirectory(out), study, runs)
     states = [state_of(run.directory) for run in runs]
     rows = [
-        (", ".join(run.arms), str(run.seed), state, str(run.directory)) for run, state in zip(runs, states, strict=True)
+        (", ".join(run.arms), _repetition(run), state, str(run.directory))
+        for run, state in zip(runs, states, strict=True)
     ]
     arms = len({arm for run in runs for arm in run.arms})
+    folds = "" if study.folds is None else f", {study.folds} folds"
     lines = [f"{study.name}: {study.question}", ""]
     lines += aligned(("arm", "seed", "state", "directory"), rows, left=(0, 2, 3))
     lines += [
         "",
-        f"{len(runs)} runs ({arms} arms, {len(study.seeds)} seeds), {states.count('complete')} of them complete",
+        f"{len(runs)} runs ({arms} arms, {len(study.seeds)} seeds{folds}), {states.count('complete')} of them complete",
         check_equal(study, runs),
         _comparison(study),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _repetition(run: "PlannedRun") -> str:
+    return str(run.seed) if run.fold is None else f"{run.seed}, fold {run.fold}"
 
 
 def _comparison(study: "StudySpec") -> str:

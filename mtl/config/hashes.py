@@ -10,6 +10,8 @@ from mtl.config.run import RunConfig, Stage, StageSettings
 from mtl.config.settings import identity_document
 from mtl.config.task_files import identity_of_tasks
 
+# Settings of ``data`` that came later: unused they are no part of an identity, so that older runs keep theirs.
+_UNUSED: dict[str, Any] = {"fraction": None, "max_dev_rows": None, "shuffled_labels": []}
 _BLOCKS = ("single", "joint", "finetune", "task_overrides")
 
 
@@ -22,6 +24,12 @@ def identity(config: RunConfig, tasks: Sequence[str] = ()) -> dict[str, Any]:
     document = identity_document(config)
     for name in (*StageSettings.model_fields, *_BLOCKS):
         document.pop(name)
+    if config.splits.kfold is None:
+        # Runs made before there were folds are still the same.
+        document.pop("splits")
+    for name, unused in _UNUSED.items():
+        if document["data"][name] == unused:
+            document["data"].pop(name)
     if tasks:
         document["tasks"] = list(tasks)
     else:
@@ -33,22 +41,24 @@ def identity(config: RunConfig, tasks: Sequence[str] = ()) -> dict[str, Any]:
 def arm_hash(
     config: RunConfig, *, tasks: Sequence[str], data_fingerprints: Mapping[str, str], encoder_hash: str
 ) -> str:
-    """SHA-256, in hexadecimal, of everything but the seed that can change a result.
+    """SHA-256, in hexadecimal, of everything but the seed, and which fold is held out, that can change a result.
 
     ``data_fingerprints`` are of the tasks' rows, and of what a task defined by the user is; ``encoder_hash`` of the
     weights that are started from.
     """
     settings = identity(config, tasks)
     settings.pop("seed")
+    if config.splits.kfold is not None:
+        settings["splits"].pop("fold")
     if config.finetune_from == "selected":
         # What every run did before there was a choice: their arms are still the same.
         settings.pop("finetune_from")
     return _sha256({"settings": settings, "data": dict(data_fingerprints), "encoder": encoder_hash})
 
 
-def run_hash(arm: str, seed: int) -> str:
-    """SHA-256, in hexadecimal, of an arm's hash and the seed."""
-    return _sha256({"arm": arm, "seed": seed})
+def run_hash(arm: str, seed: int, fold: int | None = None) -> str:
+    """SHA-256, in hexadecimal, of an arm's hash, the seed, and the fold that is held out, if one is."""
+    return _sha256({"arm": arm, "seed": seed} | ({} if fold is None else {"fold": fold}))
 
 
 def difference(config_a: RunConfig, config_b: RunConfig) -> list[str]:

@@ -9,12 +9,15 @@ from mtl.config.init import InitSettings
 from mtl.config.path_text import OutputPath, PathText
 from mtl.config.sampling import SAMPLINGS, AnySampling, TemperatureSampling
 from mtl.config.settings import Settings, execution
+from mtl.config.splits import SplitSettings
 from mtl.config.training import EvaluationSettings, OptimizerSettings, SelectionSettings, TrainingSettings
 from mtl.config.weighting import WEIGHTINGS, AnyWeighting, ConstantWeighting
 
 Stage = Literal["single", "joint", "finetune"]
 FinetuneFrom = Literal["selected", "last", "task_best"]
 RowLimit = Annotated[int, Field(ge=0)]
+ScoredRows = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
 class DataSettings(Settings):
@@ -25,6 +28,12 @@ class DataSettings(Settings):
     max_length: int = Field(default=128, ge=8)
     max_train_rows: RowLimit | dict[str, RowLimit] | None = None
     """At most this many training rows of each task (or of the tasks named); smaller sets are parts of larger ones."""
+    fraction: Fraction | dict[str, Fraction] | None = None
+    """This share of the training rows of each task (or of the tasks named) in place of a number; nested likewise."""
+    max_dev_rows: ScoredRows | dict[str, ScoredRows] | None = None
+    """Score each dev split of a trained task (or of the tasks named) on at most so many rows, always the same."""
+    shuffled_labels: tuple[str, ...] = ()
+    """Tasks that are trained on permuted labels, as a control; what is scored keeps its own."""
 
 
 class LoggingSettings(Settings):
@@ -69,6 +78,7 @@ class RunConfig(StageSettings):
     """Which snapshot of the joint stage a task's fine-tuning starts from: the one that is scored, the last, or the one
     that was best for this very task on what ``joint.selection.on`` names; only then is one kept for each task."""
     data: DataSettings = DataSettings()
+    splits: SplitSettings = SplitSettings()
     encoder: AnyEncoder = PretrainedEncoder()
     init: InitSettings = InitSettings()
     logging: LoggingSettings = execution(LoggingSettings())

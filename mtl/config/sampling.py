@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtl.config.kinds import OneOf
+from mtl.config.path_text import PathText
 from mtl.config.settings import Settings
 
 Share = Annotated[float, Field(gt=0)]
@@ -107,6 +108,17 @@ class ExactEpochSampling(SamplingSettings):
     kind: Literal["exact_epoch"] = "exact_epoch"
 
 
+class ReplaySampling(SamplingSettings):
+    """In every update as many examples of each task as the joint stage of another run drew; ``from`` is its directory.
+
+    A model of one task has nothing to replay. The path cannot change a result and is no part of a run's identity; the
+    checksum of the recorded sequence is.
+    """
+
+    kind: Literal["replay"] = "replay"
+    from_: PathText | None = Field(default=None, alias="from", json_schema_extra={"execution": True})
+
+
 SAMPLINGS: dict[str, type[Settings]] = {
     "uniform": UniformSampling,
     "proportional": ProportionalSampling,
@@ -115,5 +127,6 @@ SAMPLINGS: dict[str, type[Settings]] = {
     "fixed": FixedSampling,
     "round_robin": RoundRobinSampling,
     "exact_epoch": ExactEpochSampling,
+    "replay": ReplaySampling,
 }
 AnySampling = Annotated[SamplingSettings, OneOf(SAMPLINGS)]

@@ -81,7 +81,7 @@ class SelectionSettings(Settings):
 
 
 class EvaluationSettings(Settings):
-    """When to evaluate during training; at the end every task is always evaluated in full."""
+    """When to evaluate during training; at the end every task always is (see data.max_dev_rows)."""
 
     every: int | None = Field(default=None, ge=1)
     rows_during_training: int | None = Field(default=None, ge=1)

@@ -31,6 +31,8 @@ class MachineKey(_Record):
     torch: str | None
     precision: str
     device: str
+    revision: int = 2
+    """Raised where what a profile was measured of has changed: older ones are measured anew."""
 
     def path(self, cache: Path) -> Path:
         """The profile's file, which need not exist."""

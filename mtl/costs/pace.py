@@ -14,7 +14,7 @@ _WEIGHT_BYTES = 4
 class Footprint:
     """What memory follows from: parameters of encoder and heads, the largest micro-batch, the largest evaluation batch.
 
-    ``sizes``: how many different numbers of tokens the batches have; a CPU's matrix products are compiled for each of
+    ``sizes``: how many different numbers of rows the encoder runs on; a CPU's matrix products are compiled for each of
     them, and what is compiled is kept.
     """
 

@@ -6,7 +6,7 @@ from threading import RLock
 
 import numpy as np
 
-from mtl.data.plan import UpdatePlan
+from mtl.data.plan import UpdatePlan, next_examples
 from mtl.data.streams import TaskStream
 from mtl.random_streams import generator
 from mtl.sampling.probabilities import FloatArray
@@ -71,21 +71,14 @@ class DrawnPlanner:
         return self.sampler.probabilities(step, self.total)
 
     def plan(self, step: int) -> UpdatePlan:
-        """See ``UpdatePlanner``; the slots are ordered by task, each task's in the order of its stream."""
+        """See ``UpdatePlanner``; the slots are ordered as :func:`mtl.data.plan.next_examples` says."""
         with self._lock:
             return self._plan(step, self.cursors(step))
 
     def _plan(self, step: int, cursors: IntArray) -> UpdatePlan:
         counts = self._counts(step, cursors)
-        tasks, rows, lengths = [], [], []
-        for task in np.flatnonzero(counts).tolist():
-            stream = self.streams[task]
-            chosen = stream.chosen(np.arange(cursors[task], cursors[task] + counts[task]))
-            tasks.append(np.full(chosen.size, task, dtype=np.int64))
-            rows.append(stream.rows[chosen])
-            lengths.append(stream.lengths[chosen])
         self._remember(step + 1, cursors + counts)
-        return UpdatePlan(step, np.concatenate(tasks), np.concatenate(rows), np.concatenate(lengths))
+        return next_examples(step, self.streams, cursors, counts)
 
     def _counts(self, step: int, cursors: IntArray) -> IntArray:
         draws = generator(self.seed, "mixture", step)

@@ -29,6 +29,21 @@ class UpdatePlan:
         return np.bincount(self.tasks, weights=self.lengths, minlength=tasks).astype(np.int64)
 
 
+def next_examples(step: int, streams: Sequence[TaskStream], cursors: IntArray, counts: IntArray) -> UpdatePlan:
+    """The update of ``counts`` (K,) examples of each task, from where its stream stands: ``cursors`` (K,).
+
+    The slots are ordered by task, each task's in the order of its stream; at least one count is not 0.
+    """
+    tasks, rows, lengths = [], [], []
+    for task in np.flatnonzero(counts).tolist():
+        stream = streams[task]
+        chosen = stream.chosen(np.arange(cursors[task], cursors[task] + counts[task]))
+        tasks.append(np.full(chosen.size, task, dtype=np.int64))
+        rows.append(stream.rows[chosen])
+        lengths.append(stream.lengths[chosen])
+    return UpdatePlan(step, np.concatenate(tasks), np.concatenate(rows), np.concatenate(lengths))
+
+
 class UpdatePlanner(Protocol):
     """The updates of one training, by number. Asking twice for a step, or out of order, gives the same plan."""
 

@@ -4,14 +4,16 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mtl.config.run import StageSettings
+from mtl.config.sampling import ReplaySampling
 from mtl.data.drawn_plan import DrawnPlanner, UpdateSize
 from mtl.data.exact_block_plan import ExactBlockPlanner, blocks_of
 from mtl.data.exact_plan import ExactEpochPlanner
+from mtl.data.replay_plan import ReplayPlanner, replay_planner
 from mtl.data.streams import TaskStream
 from mtl.errors import ConfigError
 from mtl.sampling.registry import make_sampler
 
-Planner = DrawnPlanner | ExactEpochPlanner | ExactBlockPlanner
+Planner = DrawnPlanner | ExactEpochPlanner | ExactBlockPlanner | ReplayPlanner
 
 
 def make_planner(
@@ -23,6 +25,9 @@ def make_planner(
         return _exact_planner(settings, seed, streams)
     # Summing lengths reads every row of every task: only where the number of updates follows from them.
     counted = 0 if training.updates is not None else _units(streams, in_rows=training.rows_per_update is not None)
+    total = updates_of(settings, counted)
+    if isinstance(settings.sampling, ReplaySampling) and len(streams) > 1:
+        return replay_planner(settings.sampling.from_, training, total, streams)
     groups = None if training.tasks_per_update == "any" else training.tasks_per_update
     if groups is not None and training.rows_per_update is not None and groups > training.rows_per_update:
         raise ConfigError(
@@ -31,7 +36,7 @@ def make_planner(
         )
     return DrawnPlanner(
         seed,
-        updates_of(settings, counted),
+        total,
         streams,
         make_sampler(settings.sampling, sampler_sizes),
         UpdateSize(training.rows_per_update, training.tokens_per_update, groups),

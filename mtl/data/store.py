@@ -25,7 +25,8 @@ class TokenStore:
     into sequences; ``labels`` (N,) int64 classes or float32 scores, (0,) where the split has none; ``text_keys``
     (N, texts) 64-bit hashes that are equal where texts are. ``fingerprint`` identifies data, tokenizer, template and
     length. ``truncated`` examples were cut to the maximum length, ``empty`` ones have a text without a word, and
-    ``dropped_lines`` of an official file were malformed (see mtl.data.tsv).
+    ``dropped_lines`` of an official file were malformed (see mtl.data.tsv). ``row_ids`` (N,) say which rows of a split
+    those of a store are that holds a part (see mtl.data.part_store); None where it holds all, in their order.
     """
 
     tokens: npt.NDArray[Any]
@@ -39,6 +40,7 @@ class TokenStore:
     truncated: int
     empty: int
     dropped_lines: int = 0
+    row_ids: IntArray | None = None
 
     @property
     def rows(self) -> int:

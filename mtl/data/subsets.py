@@ -1,14 +1,36 @@
-"""Fixed parts of a training split: the holdout that selection reads, and smaller training sets that nest."""
+"""Fixed parts of a task's rows: the holdout that selection reads, folds, and smaller training sets that nest."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from mtl.errors import ConfigError
 from mtl.random_streams import stream_key
 from mtl.sampling.permutation import mix64
 from mtl.sampling.samplers import IntArray
 
 HOLDOUT_SHARE = 0.1
 HOLDOUT_ROWS = 2000
+FOLDED_BELOW = 10_000
+"""Rows of train and dev together from which on a task is never divided into folds."""
+
+
+@dataclass(frozen=True)
+class Portion:
+    """How much of a split is used: at most ``rows``, or that ``fraction`` of it; all where neither is set."""
+
+    rows: int | None = None
+    fraction: float | None = None
+
+    def of(self, rows: int) -> int:
+        """How many of ``rows`` rows: never more for a smaller portion, and of a fraction at least one."""
+        if self.fraction is not None:
+            return min(rows, max(1, round(self.fraction * rows)))
+        return rows if self.rows is None else min(rows, self.rows)
+
+
+WHOLE = Portion()
 
 
 def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
@@ -22,8 +44,7 @@ def split_holdout(task: str, text_keys: npt.NDArray[np.uint64]) -> tuple[IntArra
     wanted = min(int(HOLDOUT_SHARE * len(text_keys)), HOLDOUT_ROWS)
     inside = _choose_groups(task, _linked_groups(text_keys), wanted)
     if inside.sum() < wanted / 2:
-        alike = np.unique(text_keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        inside = _choose_groups(task, alike, wanted)
+        inside = _choose_groups(task, _alike(text_keys), wanted)
     return np.flatnonzero(~inside), np.flatnonzero(inside)
 
 
@@ -43,6 +64,34 @@ def _choose_groups(task: str, groups: IntArray, wanted: int) -> npt.NDArray[np.b
     return np.isin(groups, held)
 
 
+def fold_numbers(task: str, text_keys: npt.NDArray[np.uint64], folds: int) -> IntArray:
+    """The fold, 0 to ``folds - 1``, of each row (N,) of ``text_keys`` (N, texts).
+
+    Rows linked by a shared text, in whichever column, are in one fold. The largest groups are dealt first, those of one
+    size in the order of a hash of the task's name and their first row, each to the fold that has the fewest rows: the
+    same in every run. Where chains of shared texts join so many rows that some fold would have less than half its part,
+    only rows that are alike in all texts stay together. ConfigError where even then a fold would.
+    """
+    for groups in (_linked_groups(text_keys), _alike(text_keys)):
+        numbers = _deal_groups(task, groups, folds)
+        if np.bincount(numbers, minlength=folds).min() >= len(text_keys) / folds / 2:
+            return numbers
+    raise ConfigError(
+        f"{task} has {len(text_keys)} rows of too few different texts for {folds} folds of similar size: set "
+        "splits.kfold lower, or leave the task out"
+    )
+
+
+def _deal_groups(task: str, groups: IntArray, folds: int) -> IntArray:
+    sizes = np.bincount(groups)
+    first_rows = np.unique(groups, return_index=True)[1]
+    numbers, filled = np.zeros(sizes.size, dtype=np.int64), np.zeros(folds, dtype=np.int64)
+    for group in np.lexsort((_row_hashes("folds", task, first_rows), -sizes)):
+        numbers[group] = np.argmin(filled)
+        filled[numbers[group]] += sizes[group]
+    return numbers[groups]
+
+
 def nested_subset(task: str, rows: IntArray, count: int | None) -> IntArray:
     """At most ``count`` of ``rows``, sorted; a smaller subset is part of every larger one."""
     if count is None or count >= rows.size:
@@ -52,6 +101,11 @@ def nested_subset(task: str, rows: IntArray, count: int | None) -> IntArray:
 
 def _row_hashes(purpose: str, task: str, rows: IntArray) -> npt.NDArray[np.uint64]:
     return np.asarray(mix64(rows.astype(np.uint64) * np.uint64(2) + np.uint64(stream_key(0, purpose, task) | 1)))
+
+
+def _alike(text_keys: npt.NDArray[np.uint64]) -> IntArray:
+    """Group number (N,) of each row: rows are in one group where they are alike in all texts."""
+    return np.unique(text_keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _linked_groups(text_keys: npt.NDArray[np.uint64]) -> IntArray:

@@ -24,7 +24,8 @@ from mtl.tasks.spec import TaskSpec
 class SplitPredictions:
     """What a model says about ``rows`` (N,) of a split, in that order: fp32 ``outputs`` (N, C), and labels if known.
 
-    ``predictions`` (N,) are class indices or scores.
+    Rows of a store that holds a part are named as its ``row_ids`` name them. ``predictions`` (N,) are class indices or
+    scores.
     """
 
     rows: IntArray
@@ -53,6 +54,7 @@ class Evaluator:
     ) -> SplitPredictions:
         """Outputs for ``rows`` of the store (default: all), in the order of ``rows``. Leaves the model's mode be."""
         chosen = np.arange(store.rows, dtype=np.int64) if rows is None else rows
+        named = chosen if store.row_ids is None else store.row_ids[chosen]
         source = BatchSource({spec.name: store})
         outputs = np.zeros((chosen.size, spec.outputs), dtype=np.float32)
         batches = list(evaluation_batches(store.lengths()[chosen], self.tokens_per_batch))
@@ -78,7 +80,7 @@ class Evaluator:
         self.ranks.add(torch.from_numpy(outputs))
         predictions = outputs[:, 0] if spec.kind == "regression" else outputs.argmax(axis=1).astype(np.int64)
         labels = np.asarray(store.labels[chosen]) if store.labelled else None
-        return SplitPredictions(chosen, outputs, predictions, labels)
+        return SplitPredictions(named, outputs, predictions, labels)
 
     def _on_device(self, batch: PackedBatch) -> PackedBatch:
         return (batch.pin() if self.device.type == "cuda" else batch).to(self.device)

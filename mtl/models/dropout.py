@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from mtl.data.batches import PackedBatch
+from mtl.models.masks import KeepMask, keep_attention, keep_features, masked, mix32
 from mtl.random_streams import stream_key
-
-_LEVELS = 2**16
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class DropoutContext:
     def site_key(self, site: str) -> int:
         """32-bit key of the site's next use."""
         self.calls[site] += 1
-        return stream_key(0, "dropout site", site, self.calls[site]) & 0xFFFFFFFF
+        return _site_key(site, self.calls[site])
 
 
 _CURRENT: ContextVar[DropoutContext | None] = ContextVar("dropout", default=None)
@@ -75,14 +75,14 @@ def packed_token_keys(batch: PackedBatch, key: DropoutKey) -> Tensor:
     first = torch.repeat_interleave(batch.example_offsets[:-1], per_example, output_size=sequences)
     slots = torch.repeat_interleave(batch.slots, per_example, output_size=sequences)
     within = torch.arange(sequences, device=device) - first
-    sequence_keys = _mix32(_mix32(slots + (stream_key(key.seed, "dropout", key.step) & 0xFFFFFFFF)) + within)
+    sequence_keys = mix32(mix32(slots + (stream_key(key.seed, "dropout", key.step) & 0xFFFFFFFF)) + within)
     token_keys = torch.repeat_interleave(sequence_keys, lengths, output_size=batch.tokens)
-    return _mix32(token_keys + batch.position_ids).to(torch.int32)
+    return mix32(token_keys + batch.position_ids).to(torch.int32)
 
 
 def example_keys(batch: PackedBatch, key: DropoutKey) -> Tensor:
     """int32 keys (B,) of the batch's examples, for dropout after pooling."""
-    return _mix32(batch.slots + (stream_key(key.seed, "pooled dropout", key.step) & 0xFFFFFFFF)).to(torch.int32)
+    return mix32(batch.slots + (stream_key(key.seed, "pooled dropout", key.step) & 0xFFFFFFFF)).to(torch.int32)
 
 
 def packed_dropout(batch: PackedBatch, key: DropoutKey) -> DropoutContext:
@@ -91,56 +91,23 @@ def packed_dropout(batch: PackedBatch, key: DropoutKey) -> DropoutContext:
     return DropoutContext(packed_token_keys(batch, key)[None], update_key)
 
 
-@dataclass(frozen=True)
-class KeepMask:
-    """Which elements stay: int16, all bits set where one is kept and none where it is dropped.
-
-    ``scale`` is what kept elements are multiplied by, 1 / (1 - rate).
-    """
-
-    bits: Tensor
-    scale: float
-
-
-def keep_features(row_keys: Tensor, features: int, rate: float, site_key: int) -> KeepMask:
-    """The mask (..., features) of rows with these int32 keys. The rate is rounded to a multiple of 2^-16."""
-    rows = _mix32(row_keys.long() ^ site_key).to(torch.int32)
-    return _keep(rows[..., None], torch.zeros((), dtype=torch.int64, device=rows.device), features, rate)
-
-
-def keep_attention(query_keys: Tensor, heads: int, keys: int, rate: float, site_key: int) -> KeepMask:
-    """The mask (S, H, Lq, Lk) of attention probabilities; ``query_keys`` (S, Lq)."""
-    rows = _mix32(query_keys.long() ^ site_key).to(torch.int32)
-    head_starts = torch.arange(heads, device=rows.device) << 20
-    return _keep(rows[:, None, :, None], head_starts[:, None, None], keys, rate)
-
-
-def masked(inputs: Tensor, keep: KeepMask) -> Tensor:
-    """``inputs`` with dropped elements zeroed, kept ones not scaled; the mask is of as many elements.
-
-    Bits are cleared: a product with a mask of booleans costs several times as much on a CPU.
-    """
-    bits = keep.bits.reshape(inputs.shape)
-    if inputs.dtype == torch.float32:
-        # Widening repeats the sign, so it keeps all bits set or none.
-        return (inputs.view(torch.int32) & bits.to(torch.int32)).view(torch.float32)
-    return (inputs.view(torch.int16) & bits).view(inputs.dtype)
-
-
 def drop(inputs: Tensor, rate: float, row_keys: Tensor, site_key: int) -> Tensor:
     """``inputs (..., F)`` with each element zeroed with probability ``rate``, the rest scaled by 1 / (1 - rate).
 
     ``row_keys`` is int32, of the leading dimensions.
     """
-    dropped: Tensor = _Drop.apply(inputs, keep_features(row_keys, inputs.shape[-1], rate, site_key))  # type: ignore[no-untyped-call]
-    return dropped
+    return drop_by(inputs, keep_features(row_keys, inputs.shape[-1], rate, site_key))
 
 
 def drop_attention(probabilities: Tensor, rate: float, query_keys: Tensor, site_key: int) -> Tensor:
     """Attention probabilities (S, H, Lq, Lk) with elements dropped as in :func:`drop`; ``query_keys`` (S, Lq)."""
     _, heads, _, keys = probabilities.shape
-    keep = keep_attention(query_keys, heads, keys, rate, site_key)
-    dropped: Tensor = _Drop.apply(probabilities, keep)  # type: ignore[no-untyped-call]
+    return drop_by(probabilities, keep_attention(query_keys, heads, keys, rate, site_key))
+
+
+def drop_by(inputs: Tensor, keep: KeepMask) -> Tensor:
+    """``inputs`` with what the mask drops zeroed and the rest scaled."""
+    dropped: Tensor = _Drop.apply(inputs, keep)  # type: ignore[no-untyped-call]
     return dropped
 
 
@@ -182,7 +149,7 @@ class KeyedDropout(nn.Module):
         if inputs.dim() == 4 and (inputs.shape[0], inputs.shape[2]) == tuple(keys.shape):
             return drop_attention(inputs, self.p, keys, site_key)
         rows = torch.arange(inputs.shape[:-1].numel(), device=inputs.device).view(inputs.shape[:-1])
-        return drop(inputs, self.p, _mix32(rows + context.update_key).to(torch.int32), site_key)
+        return drop(inputs, self.p, mix32(rows + context.update_key).to(torch.int32), site_key)
 
 
 def replace_dropout(model: nn.Module) -> None:
@@ -194,40 +161,6 @@ def replace_dropout(model: nn.Module) -> None:
                 setattr(module, name, KeyedDropout(child.p, site).train(child.training))
 
 
-def _keep(rows: Tensor, group_starts: Tensor, features: int, rate: float) -> KeepMask:
-    """The mask over ``features`` of every row of every group: ``rows`` and ``group_starts`` broadcast.
-
-    One 32-bit hash decides two neighbouring features by its halves.
-    """
-    threshold = round(rate * _LEVELS)
-    # Numbers are the same for every row: a head is a group, two features or key positions a pair.
-    numbers = group_starts + torch.arange((features + 1) // 2, device=rows.device)
-    words = _scramble_(rows + _mix32(numbers + 1).to(torch.int32))
-    halves = words.view(torch.int16)[..., :features]
-    least_kept = threshold - _LEVELS // 2
-    if threshold == 0:
-        return KeepMask(torch.full_like(halves, -1), 1.0)
-    # -1 where the half is large enough to be kept, else 0; no step of it can overflow.
-    bits = (least_kept - 1) - halves.clamp(least_kept - 1, least_kept)
-    return KeepMask(bits, _LEVELS / (_LEVELS - threshold))
-
-
-def _mix32(values: Tensor) -> Tensor:
-    """Non-negative int64 in, 32-bit hash out as int64: the finaliser ``lowbias32`` (Wellons 2018)."""
-    values = values & 0xFFFFFFFF
-    values = ((values ^ (values >> 16)) * 0x7FEB352D) & 0xFFFFFFFF
-    values = ((values ^ (values >> 15)) * 0x846CA68B) & 0xFFFFFFFF
-    return values ^ (values >> 16)
-
-
-def _scramble_(words: Tensor) -> Tensor:
-    """int32 words hashed in place; multiplication wraps, shifts bring in zeros.
-
-    The same finaliser without its last step. Sums of two hashes come in, and without that step pairs of features, pairs
-    of rows and their rectangles are uncorrelated still; with one multiplication less they are not.
-    """
-    words ^= (words >> 16) & 0xFFFF
-    words *= 0x7FEB352D
-    words ^= (words >> 15) & 0x1FFFF
-    words *= 0x846CA68B - 2**32
-    return words
+@lru_cache(maxsize=4096)
+def _site_key(site: str, call: int) -> int:
+    return stream_key(0, "dropout site", site, call) & 0xFFFFFFFF

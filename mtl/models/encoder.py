@@ -14,10 +14,14 @@ from mtl.data.batches import PackedBatch
 from mtl.data.blocks import Block
 from mtl.models.attention import AttentionContext, attention_context
 from mtl.models.dropout import DropoutContext, DropoutKey, dropout_context, packed_dropout
+from mtl.models.kept_gradient import KeptGradient
 
 
 class Encoder(nn.Module):
     """What both ways share: the Hugging Face model, which inputs it takes, and its dropout sites."""
+
+    kept_gradients: tuple[KeptGradient, ...] = ()
+    """Those that the optimiser gives back once it has used them."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()

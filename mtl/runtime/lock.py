@@ -1,7 +1,7 @@
 """One trainer for a run directory: a lock file that says who holds it and outlives nobody.
 
-The file holds host, process number, process start and command as JSON. It appears with its content, in one step, so
-nobody ever reads half of it.
+The file holds host, process number, process start and command as JSON, and in a job of a Slurm cluster which one it is.
+It appears with its content, in one step, so nobody ever reads half of it.
 """
 
 import fcntl
@@ -19,12 +19,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mtl.atomic import write_text_atomically
 from mtl.errors import ConfigError
 from mtl.runtime.processes import is_running, process_start
+from mtl.runtime.slurm_job import SlurmJob, is_over, own_job
 
 _logger = logging.getLogger("mtl")
 
 
 class Holder(BaseModel):
-    """The process that holds a lock. ``token`` tells apart two locks of one process."""
+    """The process that holds a lock. ``token`` tells apart two locks of one process.
+
+    ``job`` is known for a process of a Slurm cluster: it tells from any host of the cluster whether it may still run.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -33,6 +37,7 @@ class Holder(BaseModel):
     process_start: int | None
     command: str
     token: str
+    job: SlurmJob | None = None
 
 
 def holder_of(path: Path) -> Holder | None:
@@ -44,11 +49,17 @@ def holder_of(path: Path) -> Holder | None:
 
 
 def is_taken(path: Path) -> bool:
-    """Whether someone may be at work behind the lock file ``path``: all but a process of this host that is gone."""
+    """Whether someone may be at work behind the lock file ``path``: all but a process that is known to be gone, of this
+    host, or of a job of the cluster that is over.
+    """
     holder = holder_of(path)
-    if holder is None:
-        return path.exists()
-    return holder.host != socket.gethostname() or is_running(holder.pid, holder.process_start)
+    return path.exists() if holder is None else not _is_gone(holder)
+
+
+def _is_gone(holder: Holder) -> bool:
+    if holder.host == socket.gethostname():
+        return not is_running(holder.pid, holder.process_start)
+    return holder.job is not None and is_over(holder.job)
 
 
 class RunLock:
@@ -56,7 +67,8 @@ class RunLock:
     and takes back what it made if nothing else came into it.
 
     Raises ``ConfigError`` where a living process holds it, or one on another host, about which nothing can be known
-    from here. A lock whose process is gone is taken over; of several that try this at once, one succeeds.
+    from here unless it belonged to a job of this Slurm cluster. A lock whose process is gone is taken over; of several
+    that try this at once, one succeeds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,6 +80,7 @@ class RunLock:
             process_start=process_start(os.getpid()),
             command=" ".join(sys.argv),
             token=secrets.token_hex(8),
+            job=own_job(),
         )
 
     def __enter__(self) -> Self:
@@ -133,12 +146,12 @@ class RunLock:
     def _require_dead(self, other: Holder | None) -> None:
         if other is None:
             raise ConfigError(f"{self._path} is not a readable lock: if nothing trains there, delete that file")
-        if other.host != self._holder.host:
+        if other.host != self._holder.host and not _is_gone(other):
             raise ConfigError(
                 f"the run is locked by process {other.pid} on {other.host} ({self._path}), which cannot be asked from "
                 f"{self._holder.host}: if it no longer runs, delete that file"
             )
-        if is_running(other.pid, other.process_start):
+        if not _is_gone(other):
             raise ConfigError(
                 f"the run is in use by process {other.pid} on {other.host} ({self._path}): "
                 "wait for it, stop it, or change out="

@@ -29,6 +29,8 @@ SAMPLERS: dict[str, Factory] = {
     "round_robin": lambda settings, sizes: RoundRobinSampler(len(sizes)),
     # Shares follow from taking every example once; the order itself is made by the planner.
     "exact_epoch": lambda settings, sizes: PowerSampler(_array(sizes), 1.0),
+    # For a model of one task, which has nothing to replay; for several the planner itself repeats the counts.
+    "replay": lambda settings, sizes: PowerSampler(_array(sizes), 1.0),
 }
 
 

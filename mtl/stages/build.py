@@ -47,7 +47,8 @@ def build_parts(context: RunContext, unit: Unit) -> Parts:
     if unit.start is not None:
         verify_checkpoint(unit.start)
         load_weights(model, unit.start, heads=False)
-        keep_heads(model, specs, unit.start)
+        if unit.keep_heads:
+            keep_heads(model, specs, unit.start)
     model.to(context.device)
     for parameter in weighting.parameters():
         parameter.data = parameter.data.to(context.device)

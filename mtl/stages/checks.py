@@ -1,11 +1,14 @@
 """Faults of a config that only show once its tasks and stages are seen together; found before anything is written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 
 from mtl.config.encoder import ScratchEncoder
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
+from mtl.config.sampling import ReplaySampling
 from mtl.errors import ConfigError
+from mtl.stages.sizes import train_portion
 from mtl.tasks.registry import get, split_roles
 
 
@@ -31,14 +34,28 @@ def _check_trained(config: RunConfig, tasks: Sequence[str]) -> None:
         )
     _check_stages(config, tasks)
     _check_hardware(config, tasks)
-    limited = config.data.max_train_rows
-    stray = sorted(set(limited) - set(tasks)) if isinstance(limited, dict) else []
-    if stray:
-        raise ConfigError(f"data.max_train_rows names {', '.join(stray)}, which this run does not train")
+    _check_data(config, tasks)
     if isinstance(config.encoder, ScratchEncoder) and config.encoder.positions < config.data.max_length:
         raise ConfigError(
             f"data.max_length is {config.data.max_length}, but encoder.positions only {config.encoder.positions}: "
             "raise the one or lower the other"
+        )
+
+
+def _check_data(config: RunConfig, tasks: Sequence[str]) -> None:
+    """Settings of tasks by name are of tasks that are trained, and none has its rows cut in two ways."""
+    for key in ("max_train_rows", "fraction", "max_dev_rows", "shuffled_labels"):
+        setting = getattr(config.data, key)
+        stray = sorted(set(setting) - set(tasks)) if isinstance(setting, Mapping | tuple) else []
+        if stray:
+            raise ConfigError(
+                f"data.{key} names {', '.join(stray)}, which this run does not train; it trains {', '.join(tasks)}"
+            )
+    both = [task for task in tasks if None not in astuple(train_portion(config, task))]
+    if both:
+        raise ConfigError(
+            f"data.max_train_rows and data.fraction both cut the training rows of {', '.join(both)}: set one of them, "
+            "and null the other"
         )
 
 
@@ -53,6 +70,14 @@ def _check_stages(config: RunConfig, tasks: Sequence[str]) -> None:
     if order == ["joint", "finetune"]:
         _check_holdout(config, tasks)
     _check_finetune_from(config)
+    if config.init.by_task and "joint" in config.stages:
+        raise ConfigError(
+            f"init.stage={config.init.stage} without init.task starts each task from a model of its own, but a joint "
+            "stage has one model of all tasks: take joint out of stages, or set init.stage=joint or init.task"
+        )
+    sampling = resolve_stage(config, "joint", None).sampling
+    if "joint" in config.stages and isinstance(sampling, ReplaySampling) and sampling.from_ is None:
+        raise ConfigError("sampling.kind is replay: set sampling.from to the run whose task sequence is to be replayed")
     if "single" not in config.stages and "finetune" not in config.stages:
         for task, override in config.task_overrides.items():
             beyond = sorted(set(override) - {"head"})

@@ -19,17 +19,30 @@ from mtl.stages.datasets import EvaluatedData, TaskData
 
 
 @dataclass(frozen=True)
+class TaskStart:
+    """The checkpoint of another run that the models of one task start from, and the checksum of what they take over."""
+
+    checkpoint: Path
+    sha256: str
+
+
+@dataclass(frozen=True)
 class InitialWeights:
     """Where every stage begins that has no earlier stage to go on from.
 
     ``heads``: a checkpoint whose heads are taken over for the tasks both runs train; ``sha256`` identifies all weights
     that do not follow from settings and seed; ``inherited``: what the run it comes from had spent, by name.
+    ``by_task``: where each task has a model to start from, its checkpoint, and the checksum of what is taken over.
+    ``chain`` stands for the weights in the name of an arm whose runs start from runs of one arm, seed from seed; None
+    where ``sha256`` does.
     """
 
     loaded: LoadedEncoder
     heads: Path | None
     sha256: str
     inherited: dict[str, CostRecord]
+    by_task: Mapping[str, TaskStart] = field(default_factory=dict)
+    chain: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,8 @@ def stage_precision(config: RunConfig, settings: StageSettings, whole: Precision
 class Unit:
     """One training: a stage, its task or tasks, its settings, where it writes and where its encoder starts from.
 
-    ``start``: a checkpoint whose encoder and heads it begins with; None for the run's initial weights.
+    ``start``: a checkpoint whose encoder and, with ``keep_heads``, heads it begins with; None for the run's initial
+    weights.
     """
 
     stage: Stage
@@ -71,6 +85,7 @@ class Unit:
     heads: Mapping[str, HeadSettings]
     directory: StageDirectory
     start: Path | None = None
+    keep_heads: bool = True
     inherited: Mapping[str, CostRecord] = field(default_factory=dict)
     dev_looks_before: int = 0
     """How often dev was scored to choose ``start``: its scores are then chosen on dev, whatever this training does."""

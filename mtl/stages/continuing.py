@@ -58,8 +58,13 @@ def _what_changed(stored: RunEnvironment, described: RunEnvironment, *, added: b
         return f"the data of {', '.join(changed)}"
     if stored.encoder_sha256 != described.encoder_sha256:
         return "the encoder's weights"
+    others = sorted(task for task, found in stored.init_sha256.items() if described.init_sha256.get(task) != found)
+    if others:
+        return f"the weights that {', '.join(others)} started from"
     if stored.tokenizer_sha256 != described.tokenizer_sha256:
         return "the tokenizer"
+    if stored.sequence_sha256 not in (None, described.sequence_sha256):
+        return "the task sequence that sampling.from names"
     return None
 
 

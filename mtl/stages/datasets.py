@@ -10,12 +10,15 @@ import numpy as np
 from mtl.config.locations import cache_directory, data_root
 from mtl.config.run import RunConfig, StageSettings
 from mtl.data.build_store import load_store
+from mtl.data.folds import FoldedSplits, folded_splits
+from mtl.data.shuffled_labels import with_shuffled_labels
 from mtl.data.store import TokenStore
 from mtl.data.streams import TaskStream
-from mtl.data.subsets import nested_subset, split_holdout
+from mtl.data.subsets import FOLDED_BELOW, WHOLE, Portion, nested_subset, split_holdout
 from mtl.data.tokenizer import TextTokenizer
 from mtl.errors import ConfigError, DataError
 from mtl.sampling.samplers import IntArray
+from mtl.stages.sizes import most_dev_rows, train_portion
 from mtl.tasks.spec import TaskSpec
 
 logger = logging.getLogger("mtl")
@@ -26,12 +29,19 @@ Description = dict[str, dict[str, int | str | None]]
 
 @dataclass(frozen=True)
 class TaskData:
-    """One task's training split and dev splits, and the limit on its training rows."""
+    """One task's training split and dev splits, and how much of them is used.
+
+    ``max_dev_rows`` is of each dev split. ``labels_shuffled``: the labels of ``train`` are not those of its rows.
+    ``folded`` says what the splits were made of where they are folds of a task's train and dev together.
+    """
 
     spec: TaskSpec
     train: TokenStore
     dev: Mapping[str, TokenStore]
-    max_train_rows: int | None
+    portion: Portion = WHOLE
+    max_dev_rows: int | None = None
+    labels_shuffled: bool = False
+    folded: FoldedSplits | None = None
 
     def holdout(self) -> IntArray:
         """Training rows that are kept for selection where a stage selects on a holdout; DataError if there are none."""
@@ -41,15 +51,21 @@ class TaskData:
         return rows
 
     def selection_rows(self) -> IntArray:
-        """The part of the holdout that snapshots are scored on: no more rows than may be trained on."""
-        return nested_subset(self.spec.name, self.holdout(), self.max_train_rows)
+        """The part of the holdout that snapshots are scored on: cut as what is trained on is."""
+        rows = self.holdout()
+        return nested_subset(self.spec.name, rows, self.portion.of(rows.size))
+
+    def scored_rows(self, split: str) -> IntArray:
+        """The rows of a dev split that are scored, in order; fewer are part of more."""
+        rows = np.arange(self.dev[split].rows, dtype=np.int64)
+        return nested_subset(self.spec.name, rows, self.max_dev_rows)
 
     def stream(self, seed: int, settings: StageSettings) -> TaskStream:
-        """The rows to train on in random order: all of train, less the holdout if one is kept, cut to the limit."""
+        """The rows to train on in random order: all of train, less the holdout if one is kept, cut to its portion."""
         rows = np.arange(self.train.rows, dtype=np.int64)
         if settings.selection.on == "holdout":
             rows = np.setdiff1d(rows, self.holdout())
-        rows = nested_subset(self.spec.name, rows, self.max_train_rows)
+        rows = nested_subset(self.spec.name, rows, self.portion.of(rows.size))
         if rows.size == 0:
             raise DataError(
                 f"{self.spec.name} has no row left to train on; raise data.max_train_rows, or use more data"
@@ -67,18 +83,36 @@ class TaskData:
 
     @property
     def train_rows(self) -> int:
-        """Rows of train at hand, the limit taken off; a holdout counts as at hand."""
-        return self.train.rows if self.max_train_rows is None else min(self.train.rows, self.max_train_rows)
+        """Rows of train that are used; a holdout counts as used."""
+        return self.portion.of(self.train.rows)
+
+    def official_rows(self, split: str) -> int | None:
+        """Rows of the official release's split; None where it has no such split, as it has no folds."""
+        return None if self.folded is not None else self.spec.splits[split].official_rows
+
+    @property
+    def files(self) -> dict[str, TokenStore]:
+        """The splits as the task has them."""
+        if self.folded is None:
+            return {"train": self.train, **self.dev}
+        return {"train": self.folded.file_train, **dict.fromkeys(self.dev, self.folded.file_dev)}
 
     @property
     def partial(self) -> bool:
-        """Whether a split that is trained on or scored has other rows than the official release."""
-        rows = {"train": self.train_rows, **{name: store.rows for name, store in self.dev.items()}}
-        return any(self.spec.splits[name].official_rows not in (None, count) for name, count in rows.items())
+        """Whether a split that is trained on or scored, or was divided, has other rows than the official release, or
+        not all at hand.
+        """
+        official = {name: self.spec.splits[name].official_rows for name in self.files}
+        train_cut = official["train"] is not None and self.train_rows < self.train.rows
+        dev_cut = any(self.scored_rows(name).size < store.rows for name, store in self.dev.items())
+        return train_cut or dev_cut or any(official[n] not in (None, store.rows) for n, store in self.files.items())
 
     def describe(self) -> Description:
-        """Rows in hand and official, fingerprint, and how many examples were cut or have an empty text, by split."""
-        return _describe(self.spec, {"train": self.train, **self.dev})
+        """Rows in hand and official, fingerprint, and how many examples were cut or have an empty text, by split.
+
+        Of the files: all folds of a task are made of the same.
+        """
+        return _describe(self.spec, self.files)
 
 
 @dataclass(frozen=True)
@@ -87,6 +121,14 @@ class EvaluatedData:
 
     spec: TaskSpec
     dev: Mapping[str, TokenStore]
+
+    def official_rows(self, split: str) -> int | None:
+        """Rows of the official release's split; None where it has none."""
+        return self.spec.splits[split].official_rows
+
+    def scored_rows(self, split: str) -> IntArray:
+        """All rows of the split: only tasks that are trained may be scored on fewer."""
+        return np.arange(self.dev[split].rows, dtype=np.int64)
 
     @property
     def partial(self) -> bool:
@@ -116,9 +158,9 @@ def load_task_data(
 ) -> dict[str, TaskData]:
     """Token stores of all tasks by name, built where they are not cached; ``check`` runs between splits.
 
-    Raises DataError for missing or malformed data, for an empty split, and for labels that are missing.
+    With ``splits.kfold`` train and dev of small tasks are folds. Raises DataError for missing or malformed data, for an
+    empty split, and for labels that are missing; ConfigError for folds that cannot be.
     """
-    limits = config.data.max_train_rows
     root, cache = data_root(config), cache_directory(config)
     data = {}
     for spec in specs:
@@ -126,9 +168,33 @@ def load_task_data(
         for split in ("train", *spec.dev_splits):
             check()
             stores[split] = _load(config, spec, split, tokenizer, root, cache)
-        limit = limits.get(spec.name) if isinstance(limits, dict) else limits
-        data[spec.name] = TaskData(spec, stores["train"], {name: stores[name] for name in spec.dev_splits}, limit)
+        folded, shuffled = _folded(config, spec, stores), spec.name in config.data.shuffled_labels
+        train = stores["train"] if folded is None else folded.train
+        if shuffled:
+            logger.warning(
+                "%s is trained on shuffled labels: a control, of which no score is one of the task", spec.name
+            )
+            train = with_shuffled_labels(train, spec.name, config.seed)
+        data[spec.name] = TaskData(
+            spec,
+            train,
+            {name: stores[name] if folded is None else folded.dev for name in spec.dev_splits},
+            train_portion(config, spec.name),
+            most_dev_rows(config, spec.name),
+            shuffled,
+            folded,
+        )
+    if config.splits.kfold is not None and all(task.folded is None for task in data.values()):
+        raise ConfigError(
+            f"splits.kfold is {config.splits.kfold}, but no task of this run is divided into folds: they have "
+            f"{FOLDED_BELOW:,} examples or more, or several dev splits; leave splits out"
+        )
     return data
+
+
+def _folded(config: RunConfig, spec: TaskSpec, stores: Mapping[str, TokenStore]) -> FoldedSplits | None:
+    folds = config.splits.kfold
+    return None if folds is None else folded_splits(spec, stores, folds, config.splits.fold)
 
 
 def _load(

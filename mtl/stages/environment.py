@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -17,6 +18,7 @@ from mtl.runtime.precision import Precision, choose_precision
 from mtl.runtime.ranks import ALONE, Ranks
 from mtl.runtime.torchrun import ranks_here
 from mtl.stages.context import RunContext
+from mtl.stages.recorded_draws import RecordedDraws, recorded_draws
 from mtl.tasks.custom import spec_fingerprint
 
 logger = logging.getLogger("mtl")
@@ -40,6 +42,7 @@ class RunEnvironment(BaseModel):
 
     arm_hash: str
     run_hash: str
+    chain_hash: str | None = None
     device: str
     precision: Precision
     precision_reason: str
@@ -49,7 +52,11 @@ class RunEnvironment(BaseModel):
     git_commit: str | None
     hardware: dict[str, JsonValue]
     encoder_sha256: str
+    init_sha256: dict[str, str] = {}
+    """What each task's models start from, where every task has another run's model of its own."""
     tokenizer_sha256: str
+    sequence_sha256: str | None = None
+    """Of the recorded task sequence that the joint stage replays, if it does."""
     data: dict[str, dict[str, dict[str, int | str | None]]]
 
 
@@ -92,11 +99,12 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         for task, found in context.everything.items()
         if found.spec.files_root is not None
     }
-    start = context.initial.sha256
-    arm = arm_hash(context.config, tasks=tuple(data), data_fingerprints=fingerprints, encoder_hash=start)
+    replayed = recorded_draws(context.config)
+    arm, chain = _arms(context, fingerprints, replayed)
     return RunEnvironment(
         arm_hash=arm,
-        run_hash=run_hash(arm, context.config.seed),
+        run_hash=run_hash(arm, context.config.seed, context.config.splits.held_out),
+        chain_hash=chain,
         device=hardware.device.type,
         precision=hardware.precision,
         precision_reason=hardware.reason,
@@ -106,9 +114,26 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         git_commit=git_commit(Path(__file__).parent),
         hardware=describe_hardware(),
         encoder_sha256=context.initial.loaded.weights_sha256,
+        init_sha256={task: start.sha256 for task, start in context.initial.by_task.items()},
         tokenizer_sha256=context.tokenizer.fingerprint,
+        sequence_sha256=None if replayed is None else replayed.sha256,
         data=data,
     )
+
+
+def _arms(
+    context: RunContext, fingerprints: Mapping[str, str], replayed: RecordedDraws | None
+) -> tuple[str, str | None]:
+    """The arm's hash, and its hash with what stands for weights and draws of other runs of one arm, if there are."""
+    initial, config, tasks = context.initial, context.config, tuple(context.everything)
+
+    def hashed(weights: str, draws: str | None) -> str:
+        data = {**fingerprints, **({} if draws is None else {"sampling.from": draws})}
+        return arm_hash(config, tasks=tasks, data_fingerprints=data, encoder_hash=weights)
+
+    sha256, chain = (None, None) if replayed is None else (replayed.sha256, replayed.chain)
+    chained = initial.chain is not None or chain is not None
+    return hashed(initial.sha256, sha256), hashed(initial.chain or initial.sha256, chain or sha256) if chained else None
 
 
 def read_environment(path: Path) -> RunEnvironment | None:

@@ -21,8 +21,8 @@ def evaluate_run(
 ) -> dict[str, dict[str, SplitRecord]]:
     """Scores by task and split of the stage's selected weights; ``split`` None is every dev split.
 
-    Runs as the run did: same precision, same batches, so the scores equal those in its result. DataError where the
-    stage has no weights, or the split no labels.
+    Runs as the run did: same precision, same batches, so the scores equal those in its result, except that all rows are
+    scored where ``data.max_dev_rows`` left some out. DataError where the stage has no weights, or the split no labels.
     """
     scores: dict[str, dict[str, SplitRecord]] = {}
     with open_run(path) as opened:
@@ -63,7 +63,7 @@ def _record(spec: TaskSpec, split: str, predicted: SplitPredictions, store: Toke
     return SplitRecord(
         metrics=scores.metrics,
         rows=store.rows,
-        rows_official=spec.splits[split].official_rows,
+        rows_official=None if store.row_ids is not None else spec.splits[split].official_rows,
         rows_sha256=store.data_fingerprint,
         flags=scores.flags,
     )

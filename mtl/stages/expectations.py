@@ -9,6 +9,7 @@ from mtl.config.run import StageSettings
 from mtl.data.exact_block_plan import ExactBlockPlanner
 from mtl.data.exact_plan import ExactEpochPlanner
 from mtl.data.planner import make_planner, updates_of
+from mtl.data.replay_plan import ReplayPlanner
 from mtl.data.streams import TaskStream
 from mtl.sampling.probabilities import FloatArray
 from mtl.sampling.registry import make_sampler
@@ -17,7 +18,7 @@ from mtl.tasks.spec import TaskSpec
 
 # Steps at which changing probabilities are looked at; a mean over more would take longer than a plan may.
 _PROBED_STEPS = 4096
-_SIZES_PLAY_NO_PART = ("uniform", "fixed", "round_robin")
+_SIZES_PLAY_NO_PART = ("uniform", "fixed", "round_robin", "replay")
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ def expectations(settings: StageSettings, specs: Sequence[TaskSpec], rows: dict[
     sizes = rows if exact or len(specs) == 1 else sampler_sizes(settings, specs, rows)
     if exact or len(specs) > 1:
         planner = make_planner(settings, 0, [_unread_stream(name, count) for name, count in rows.items()], sizes)
-        examples = planner.examples if isinstance(planner, ExactEpochPlanner | ExactBlockPlanner) else None
+        examples = None
+        if isinstance(planner, ExactEpochPlanner | ExactBlockPlanner | ReplayPlanner) and planner.total > 0:
+            examples = planner.examples
     else:
         planner, examples = None, None
     known = training.rows_per_update is not None or training.updates is not None
@@ -52,7 +55,10 @@ def expectations(settings: StageSettings, specs: Sequence[TaskSpec], rows: dict[
         updates = planner.total
     if examples is None and training.rows_per_update is not None and updates is not None:
         examples = updates * training.rows_per_update
-    first, last, shares = _shares(settings, sizes, updates)
+    if isinstance(planner, ReplayPlanner):
+        first, last, shares = _replayed_shares(planner, updates)
+    else:
+        first, last, shares = _shares(settings, sizes, updates)
     return Expectations(updates, examples, first, last, shares, _counted(settings, sizes))
 
 
@@ -73,6 +79,12 @@ def _shares(
     probed = np.unique(np.linspace(0, total - 1, min(total, _PROBED_STEPS)).round().astype(np.int64))
     path = np.stack([sampler.probabilities(int(step), total) for step in probed])
     return path[0], path[-1], path.mean(axis=0)
+
+
+def _replayed_shares(planner: ReplayPlanner, updates: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Shares of examples, as they were drawn; of the whole recording where the number of updates is not known."""
+    counts = planner.counts[: updates or len(planner.counts)]
+    return planner.probabilities(0), planner.probabilities(len(counts) - 1), counts.sum(axis=0) / counts.sum()
 
 
 def _counted(settings: StageSettings, sizes: dict[str, int]) -> dict[str, int | None]:

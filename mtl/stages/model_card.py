@@ -67,6 +67,16 @@ def _warnings(result: ResultRecord, record: TaskRecord) -> str:
     lacking = [split for split, scored in record.splits.items() if scored.rows_official not in (None, scored.rows)]
     if lacking:
         found.append(f"Scored on partial data ({', '.join(lacking)}): not to be put beside published scores.")
+    if record.kfold is not None:
+        found.append(
+            f"Train and dev were divided anew into {record.kfold} folds: trained on all but fold {result.fold}, scored "
+            "on that one."
+        )
+    cut = [split for split, scored in record.splits.items() if scored.rows_at_hand is not None]
+    if cut:
+        found.append(f"Scored on a fixed part of the rows at hand ({', '.join(cut)}).")
+    if record.labels_shuffled:
+        found.append("TRAINED ON SHUFFLED LABELS, as a control: it has learnt nothing of the task.")
     if record.train_rows_official not in (None, record.train_rows):
         found.append(f"Trained on {record.train_rows} of the {record.train_rows_official} rows of the official train.")
     elif result.partial:

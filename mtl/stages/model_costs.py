@@ -23,9 +23,10 @@ from mtl.costs.work import (
 )
 from mtl.data.lengths import RowLengths
 from mtl.data.planner import updates_of
+from mtl.data.rows import row_step
 from mtl.data.subsets import HOLDOUT_ROWS, HOLDOUT_SHARE
 from mtl.stages.plan_records import Cost, ModelPlan
-from mtl.stages.sizes import most_train_rows
+from mtl.stages.sizes import train_portion
 from mtl.tasks.registry import get
 
 SNAPSHOTS = 10
@@ -34,6 +35,8 @@ _WEIGHT_BYTES, _MOMENT_BYTES = 4, 8
 # How far above the mean the largest update of a training lies, in standard deviations.
 _LARGEST = 3.0
 _FURTHEST = 6.0
+# All draws round to one number, nearly always.
+_NARROW = 0.1
 
 
 @dataclass(frozen=True)
@@ -153,8 +156,7 @@ class ModelCosts:
                 lengths = self.lengths[task.task, "train"]
                 assert lengths is not None
                 held = min(int(HOLDOUT_SHARE * lengths.rows), HOLDOUT_ROWS)
-                limit = most_train_rows(self.config, task.task)
-                rows = self._cut(held if limit is None else min(held, limit))
+                rows = self._cut(train_portion(self.config, task.task).of(held))
                 yield _Evaluated(evaluations(self._settings, updates), task.task, lengths, rows)
 
     def _cut(self, rows: int) -> int:
@@ -190,7 +192,9 @@ class ModelCosts:
         largest = pass_work(
             shape, each.times(self._spread(each) / micro), parameters, first_only=first_only, training=True
         )
-        sizes = expected_sizes(micro * updates, self._deviation(each) / micro)
+        # Only the native encoder rounds them.
+        step = row_step(round(each.tokens / micro)) if shape.native else 1
+        sizes = expected_sizes(micro * updates, self._deviation(each) / micro / step)
         footprint = Footprint(shape.parameters, parameters - shape.parameters, largest, wide, scores, sizes)
         memory = self.pace.memory(footprint)
         return seconds, scoring, memory
@@ -236,7 +240,7 @@ def evaluations(settings: StageSettings, updates: int) -> int:
 
 def expected_sizes(draws: int, deviation: float) -> float:
     """How many different whole numbers come up in so many draws from a normal distribution of that deviation."""
-    if deviation < 1.0:
+    if deviation < _NARROW:
         return float(min(draws, 1))
     places = np.arange(-math.ceil(_FURTHEST * deviation), math.ceil(_FURTHEST * deviation) + 1)
     chances = np.exp(-0.5 * np.square(places / deviation)) / (deviation * math.sqrt(2.0 * math.pi))

@@ -11,6 +11,7 @@ from mtl.config.locations import cache_directory, data_root
 from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig, Stage, StageSettings
 from mtl.data.build_store import load_store
+from mtl.data.folds import folded_splits
 from mtl.data.sources import count_rows, source_fingerprint
 from mtl.data.store import TokenStore
 from mtl.data.tokenizer import tokenizer_from_path
@@ -97,7 +98,16 @@ class OpenedRun:
         return OpenedModel(spec, model.to(hardware.device), directory, evaluator)
 
     def store(self, spec: TaskSpec, split: str, directory: Path) -> TokenStore:
-        """A split's rows as the tokenizer in the checkpoint ``directory`` cuts them."""
+        """A split's rows as the tokenizer in the checkpoint ``directory`` cuts them; of a task in folds, the run's."""
+        names, folds = ("train", *spec.dev_splits), self.config.splits.kfold
+        if folds is not None and spec.name in self.trained and split in names:
+            own = {name: self._file(spec, name, directory) for name in names}
+            folded = folded_splits(spec, own, folds, self.config.splits.fold)
+            if folded is not None:
+                return folded.train if split == "train" else folded.dev
+        return self._file(spec, split, directory)
+
+    def _file(self, spec: TaskSpec, split: str, directory: Path) -> TokenStore:
         return load_store(
             spec,
             split,

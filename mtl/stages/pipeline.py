@@ -14,7 +14,7 @@ from mtl.config.resolve import resolve_head, resolve_stage
 from mtl.config.run import RunConfig
 from mtl.data.tokenizer import load_tokenizer
 from mtl.errors import MtlError, StoppedError
-from mtl.records import CostRecord, ResultRecord, StageName, StageRecord, Status, read_stage_record, write_result
+from mtl.records import ResultRecord, StageName, StageRecord, Status, read_stage_record, sum_costs, write_result
 from mtl.rundir import RunDirectory, check_place, prepare_run_directory
 from mtl.runtime.checkpoint_files import remove_steps
 from mtl.runtime.device import choose_device
@@ -150,12 +150,16 @@ class _Pipeline:
             for task in [None] if stage == "joint" else self.names:
                 members = self._joint_tasks() if task is None else (task,)
                 after_joint = stage == "finetune" and "joint" in self.config.stages
+                # No joint stage is in a run whose tasks have starts of their own.
+                own = None if task is None else self.context.initial.by_task.get(task)
                 yield Unit(
                     stage=stage,
                     tasks=members,
                     settings=resolve_stage(self.config, stage, task),
                     heads={name: resolve_head(self.config, stage, name) for name in members},
                     directory=self.run.stage(stage, task),
+                    start=None if own is None else own.checkpoint,
+                    keep_heads=own is None or self.config.init.heads == "keep",
                     inherited={"joint": self.stages["joint"].cost} if after_joint else self.context.initial.inherited,
                 )
 
@@ -205,7 +209,7 @@ class _Pipeline:
         before = self.stages.get(unit.stage)
         tasks = {**(before.tasks if before else {}), **record.tasks}
         specs = [task_registry.get(name) for name in tasks]
-        cost = _sum_costs(before.cost, record.cost) if before else record.cost
+        cost = sum_costs(before.cost, record.cost) if before else record.cost
         self.stages[unit.stage] = StageRecord(tasks=tasks, suites=suite_records(specs, tasks), cost=cost)
 
     def _write(self, status: Status) -> ResultRecord:
@@ -219,6 +223,8 @@ class _Pipeline:
                 "seed": self.config.seed,
                 "arm_hash": self.environment.arm_hash,
                 "run_hash": self.environment.run_hash,
+                "chain_hash": self.environment.chain_hash,
+                "fold": self.config.splits.held_out,
                 "partial": any(found.partial for found in self.context.everything.values()),
                 "encoder": encoder,
                 "stages": {stage: record.model_dump() for stage, record in self.stages.items()},
@@ -233,11 +239,3 @@ def _keep_record(unit: Unit, record: StageRecord) -> None:
     unit.directory.path.mkdir(parents=True, exist_ok=True)
     write_text_atomically(unit.directory.record, record.model_dump_json(indent=2) + "\n")
     remove_steps(unit.directory.checkpoints)
-
-
-def _sum_costs(first: CostRecord, second: CostRecord) -> CostRecord:
-    """Two trainings of one stage; what both inherited was spent once."""
-    sums = {
-        name: getattr(first, name) + getattr(second, name) for name in CostRecord.model_fields if name != "inherited"
-    }
-    return CostRecord(**sums, inherited={**first.inherited, **second.inherited})

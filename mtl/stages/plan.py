@@ -14,12 +14,13 @@ from mtl.config.run import RunConfig, Stage, StageSettings
 from mtl.config.settings import identity_document
 from mtl.data.files import missing_message
 from mtl.data.sources import count_rows
+from mtl.data.subsets import FOLDED_BELOW
 from mtl.errors import ConfigError, DataError
 from mtl.stages.checks import check_config
 from mtl.stages.expectations import expectations
 from mtl.stages.plan_costs import run_costs
 from mtl.stages.plan_records import ModelPlan, RunPlan, StagePlan, TaskPlan
-from mtl.stages.sizes import most_train_rows, training_rows
+from mtl.stages.sizes import most_dev_rows, rows_without_fold, train_portion, training_rows
 from mtl.tasks.registry import expand, get, split_roles
 from mtl.tasks.spec import TaskSpec
 
@@ -36,8 +37,9 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False, gpu: str | None
     check_config(config, names)
     specs = tuple(get(name) for name in split_roles(names)[0])
     root = None if official_sizes else data_root(config)
-    rows = {spec.name: _train_rows(spec, root, official_sizes=official_sizes) for spec in specs}
-    stages = tuple(_plan_stage(config, stage, specs, rows) for stage in config.stages)
+    rows = {spec.name: _rows(spec, "train", root, official_sizes=official_sizes) for spec in specs}
+    divided = rows if config.splits.kfold is None else _folded_rows(config, specs, rows, root, official_sizes)
+    stages = tuple(_plan_stage(config, stage, specs, divided) for stage in config.stages)
     return RunPlan(
         config.out,
         config.seed,
@@ -47,22 +49,33 @@ def plan_run(config: RunConfig, *, official_sizes: bool = False, gpu: str | None
         official_sizes,
         config.training.devices,
         stages,
-        () if official_sizes else _notes_on_partial_data(specs, root),
+        (*(() if official_sizes else _notes_on_partial_data(specs, root)), *_notes_on_data_settings(config, specs)),
         run_costs(config, names, stages, rows, official_sizes=official_sizes, gpu=gpu),
     )
 
 
-def _train_rows(spec: TaskSpec, root: Path | None, *, official_sizes: bool) -> int:
+def _folded_rows(
+    config: RunConfig, specs: Sequence[TaskSpec], rows: dict[str, int], root: Path | None, official_sizes: bool
+) -> dict[str, int]:
+    """Rows of train by task, where small tasks are divided into folds."""
+    found = {}
+    for spec in specs:
+        dev = sum(_rows(spec, split, root, official_sizes=official_sizes) for split in spec.dev_splits)
+        found[spec.name] = rows_without_fold(config, spec, rows[spec.name], dev)
+    return found
+
+
+def _rows(spec: TaskSpec, split: str, root: Path | None, *, official_sizes: bool) -> int:
     if official_sizes:
-        rows = spec.splits["train"].official_rows
+        rows = spec.splits[split].official_rows
         if rows is None:
             raise ConfigError(f"{spec.name} has no official row count; plan without --official-sizes")
         return rows
-    rows = count_rows(spec, "train", root)
+    rows = count_rows(spec, split, root)
     if rows is None:
-        official = spec.splits["train"].official_rows is not None
+        official = spec.splits[split].official_rows is not None
         raise DataError(
-            missing_message(spec, "train", root) + (" Or plan with --official-sizes, which needs no data." * official)
+            missing_message(spec, split, root) + (" Or plan with --official-sizes, which needs no data." * official)
         )
     return rows
 
@@ -77,6 +90,13 @@ def _notes_on_partial_data(specs: Sequence[TaskSpec], root: Path | None) -> tupl
             elif official not in (None, rows):
                 notes.append(f"{spec.name}: {split} has {rows:,} rows, the official release {official:,}")
     return tuple(notes)
+
+
+def _notes_on_data_settings(config: RunConfig, specs: Sequence[TaskSpec]) -> list[str]:
+    """What sets the scores of the run apart from others of the same data."""
+    cut = [(spec.name, most_dev_rows(config, spec.name)) for spec in specs]
+    notes = [f"{name}: each dev split is scored on {most:,} rows at most" for name, most in cut if most is not None]
+    return notes + [f"{name}: trained on shuffled labels, as a control" for name in config.data.shuffled_labels]
 
 
 def _plan_stage(config: RunConfig, stage: Stage, specs: Sequence[TaskSpec], rows: dict[str, int]) -> StagePlan:
@@ -97,6 +117,12 @@ def _plan_stage(config: RunConfig, stage: Stage, specs: Sequence[TaskSpec], rows
         notes.append(
             "rows are those left by the holdout: it sets aside 10%, at most 2,000, or a few less, since rows that "
             "share a text stay together"
+        )
+    if config.splits.kfold is not None:
+        notes.append(
+            f"rows of tasks under {FOLDED_BELOW:,} are those of all but one of {config.splits.kfold} folds of train "
+            "and dev, or a few more or less, since rows that share a text stay together; scoring is reckoned "
+            "for dev as it is"
         )
     notes += _notes_on_snapshots(config, stage)
     return StagePlan(stage, flat_settings(common), tuple(models), tuple(notes))
@@ -123,7 +149,7 @@ def _plan_model(
 ) -> ModelPlan:
     holdout = settings.selection.on == "holdout"
     trained = {
-        spec.name: training_rows(rows[spec.name], limit=most_train_rows(config, spec.name), holdout=holdout)
+        spec.name: training_rows(rows[spec.name], portion=train_portion(config, spec.name), holdout=holdout)
         for spec in specs
     }
     for name, count in trained.items():

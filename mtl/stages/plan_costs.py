@@ -16,7 +16,7 @@ from mtl.data.sources import count_rows
 from mtl.data.tokenizer_mark import tokenizer_mark
 from mtl.stages.model_costs import ModelCosts
 from mtl.stages.plan_records import Cost, RunCosts, StageCosts, StagePlan
-from mtl.stages.sizes import most_train_rows
+from mtl.stages.sizes import most_dev_rows, train_portion
 from mtl.tasks.registry import get, split_roles
 
 Lengths = dict[tuple[str, str], RowLengths | None]
@@ -58,7 +58,7 @@ def run_costs(
 
 
 def _all_lengths(config: RunConfig, names: Sequence[str], rows: Mapping[str, int]) -> Lengths:
-    """Of each training split, cut to its limit, and of each dev split; None where they are not known."""
+    """Of each training split and dev split, cut to what is used of it; None where they are not known."""
     mark = tokenizer_mark(config.encoder)
     root, cache = data_root(config), cache_directory(config)
     found: Lengths = {}
@@ -69,9 +69,16 @@ def _all_lengths(config: RunConfig, names: Sequence[str], rows: Mapping[str, int
             known = None
             if mark is not None and count is not None:
                 key = LengthsKey(spec, split, mark, config.data.max_length, cache)
-                known = known_lengths(key, root, count, most_train_rows(config, name) if split == "train" else None)
+                known = known_lengths(key, root, count, _used(config, name, split, count))
             found[name, split] = known
     return found
+
+
+def _used(config: RunConfig, task: str, split: str, rows: int) -> int | None:
+    """The most rows of a split that are trained on or scored; a task that is only evaluated is scored on all."""
+    if split == "train":
+        return train_portion(config, task).of(rows)
+    return None if get(task).evaluate_only else most_dev_rows(config, task)
 
 
 def _pace(config: RunConfig, stage: StagePlan, gpu: str | None) -> Pace | None:

@@ -79,10 +79,14 @@ def score_dev(
     *,
     save: bool,
 ) -> dict[str, SplitRecord]:
-    """The task's dev splits in full, read by ``head``; predictions are written to the stage's directory if ``save``."""
+    """The rows of the task's dev splits that are scored at the end, read by ``head``.
+
+    Predictions are written to the stage's directory if ``save``.
+    """
     records = {}
     for name, store in data.dev.items():
-        predicted = read_by(head, data.spec, evaluator.predict(model, head, store))
+        rows = data.scored_rows(name)
+        predicted = read_by(head, data.spec, evaluator.predict(model, head, store, rows))
         scores = score_predictions(data.spec, predicted)
         if save:
             write_predictions(directory.predictions(data.spec.name, name), data.spec, predicted)
@@ -91,8 +95,9 @@ def score_dev(
             logger.warning("%s %s: %s", data.spec.name, name, constant)
         records[name] = SplitRecord(
             metrics=scores.metrics,
-            rows=store.rows,
-            rows_official=data.spec.splits[name].official_rows,
+            rows=rows.size,
+            rows_at_hand=store.rows if rows.size < store.rows else None,
+            rows_official=data.official_rows(name),
             rows_sha256=store.data_fingerprint,
             flags=scores.flags,
         )
@@ -114,7 +119,7 @@ def _score(
     rows: int | None,
 ) -> dict[str, float]:
     store = data.train if split == "train" else data.dev[split]
-    places = np.arange(store.rows, dtype=np.int64) if chosen is None else chosen
+    places = data.scored_rows(split) if chosen is None else chosen
     predicted = evaluator.predict(model, data.spec, store, nested_subset(data.spec.name, places, rows))
     return score_predictions(data.spec, predicted).metrics
 

@@ -134,7 +134,9 @@ class _Training:
             looks=self.unit.dev_looks_before + (1 if settings.selection.on == "last" else self.selection.looks),
             selected_step=selected,
             train_rows=data.train_rows if isinstance(data, TaskData) else None,
-            train_rows_official=data.spec.splits["train"].official_rows if isinstance(data, TaskData) else None,
+            train_rows_official=data.official_rows("train") if isinstance(data, TaskData) else None,
+            kfold=data.folded.folds if isinstance(data, TaskData) and data.folded is not None else None,
+            labels_shuffled=isinstance(data, TaskData) and data.labels_shuffled,
             splits=splits,
         )
 

@@ -20,8 +20,9 @@ _SHOWN = 10
 def check_comparable(arms: Sequence[Arm], baseline: Arm, allowed: Collection[Kind] = ()) -> tuple[str, ...]:
     """What differs between ``baseline`` and the other arms, of the kinds that are ``allowed``, as lines for a reader.
 
-    Differences are those of: the data trained on; the rows scored; the definition of the score; and the selection of
-    the weights (on other data, or with more than twice the looks). One ConfigError lists all that is not allowed.
+    Differences are those of: the data trained on; the rows scored, and in how many folds; the definition of the score;
+    and the selection of the weights (on other data, or with more than twice the looks). One ConfigError lists all that
+    is not allowed.
     """
     found = [
         (kind, f"{task}: {told}")
@@ -50,9 +51,19 @@ def _differences(baseline: Arm, arm: Arm, task: str) -> Iterator[tuple[Kind, str
     one = baseline.record(reference).tasks[task]
     for run in arm.scoring(task):
         other = arm.record(run).tasks[task]
+        if one.kfold != other.kfold:
+            # All else that differs follows from it.
+            yield "rows", f"{baseline.name} is scored {_division(one)}, {arm.name} {_division(other)}"
+            continue
         yield from _data(names, reference, run, one, other, task)
         yield from _scoring(names, one, other, task)
         yield from _selection(baseline.name, arm.name, one, other)
+
+
+def _division(record: TaskRecord) -> str:
+    if record.kfold is None:
+        return f"on {' and '.join(record.splits)}"
+    return f"on train and dev in {record.kfold} folds"
 
 
 def _data(

@@ -170,9 +170,7 @@ def _compare_task(sides: tuple[_Side, _Side], spec: TaskSpec, split: str | None,
     pairs, flips, missing = [], {}, []
     for name in splits:
         pair, rows = _pair(sides, spec, name)
-        record = sides[0].record.tasks[spec.name].splits[name]
-        root = data_root(sides[0].config)
-        texts = read_texts(spec, name, root, record.rows_sha256) if limit else Texts(())
+        texts = _texts(sides[0], spec, name) if limit else Texts(())
         missing += [texts.missing] if texts.missing else []
         pairs.append(pair)
         flips[name] = find_flips(spec, name, pair, rows, texts, limit)
@@ -194,6 +192,13 @@ def _compare_task(sides: tuple[_Side, _Side], spec: TaskSpec, split: str | None,
         flips=flips,
         missing_texts=tuple(missing),
     )
+
+
+def _texts(side: _Side, spec: TaskSpec, split: str) -> Texts:
+    record = side.record.tasks[spec.name]
+    if record.kfold is not None:
+        return Texts((), f"{spec.name} {split}: a fold of train and dev, whose texts are not looked up")
+    return read_texts(spec, split, data_root(side.config), record.splits[split].rows_sha256)
 
 
 def _splits(sides: tuple[_Side, _Side], spec: TaskSpec, split: str | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from mtl.errors import ConfigError
 from mtl.studies.comparable import Kind
 from mtl.studies.find import FoundRun, find_runs
+from mtl.studies.folds import pooled_folds
 from mtl.studies.opened import is_study, open_study
 from mtl.studies.scored_arms import Arm, scored_arms
 from mtl.studies.study_table import Primary, StudyTable, study_table
@@ -37,7 +38,7 @@ def compared(
     """
     if is_study(paths):
         return _of_study(paths[0], baseline, primary, allowed)
-    runs = find_runs(paths)
+    runs = pooled_folds(find_runs(paths))
     if baseline is None:
         if primary is not None:
             raise ConfigError("a primary comparison needs a baseline; name an arm")

@@ -13,6 +13,7 @@ from mtl.runtime.stop_requests import StopRequests
 from mtl.studies.expand import PlannedRun
 from mtl.studies.launchers import STOPPED, Ended, Launcher, Start
 from mtl.studies.progress import Counts, LiveView, seconds_left
+from mtl.studies.run_progress import Advance, RunProgress, Updates, updates_of
 from mtl.studies.run_state import Failure, forget_failure, note_failure, read_failure, state_of
 from mtl.studies.study_files import Claims, StudyDirectory
 
@@ -90,7 +91,11 @@ class _Conductor:
         self._elsewhere: dict[Path, float] = {}
         """Runs that another process was at, and when."""
         self._working: dict[Path, float] = {}
-        """Runs started here, and when."""
+        """Runs started here, and when; those in the queue of a cluster: when they were last seen there."""
+        self._queued: frozenset[Path] = frozenset()
+        self._progress: dict[Path, RunProgress] = {}
+        self._updates: dict[tuple[str, ...], Updates | None] = {}
+        """By the arms of a run, since they do not depend on its seed."""
         self._complete = {path for path in self._runs if state_of(path) == "complete"}
         self._found = len(self._complete)
         self._unfinished: dict[Path, Unfinished] = {}
@@ -108,7 +113,7 @@ class _Conductor:
             self._take_note(ended)
         # Given up last, the place of a run that ended is taken in the same step.
         for run in list(self._pending.values()):
-            if self._launcher.room() > 0 or run.waits_for in self._unfinished:
+            if self._launcher.room() > 0 or any(source in self._unfinished for source in run.waits_for):
                 self._consider(run)
         self._show()
         return bool(self._pending or self._working)
@@ -122,12 +127,12 @@ class _Conductor:
 
     def _consider(self, run: PlannedRun) -> None:
         """Start a pending run if it is time, or find that it needs no start."""
-        source = run.waits_for
-        if source in self._unfinished:
-            self._give_up(run, f"waits for {self._runs[source].title}, which is not complete")
-            return
+        for source in run.waits_for:
+            if source in self._unfinished:
+                self._give_up(run, f"waits for {self._runs[source].title}, which is not complete")
+                return
         looked = self._elsewhere.get(run.directory, float("-inf"))
-        waits = source is not None and source not in self._complete
+        waits = any(source not in self._complete for source in run.waits_for)
         if waits or time.monotonic() - looked < _SECONDS_UNTIL_LOOKED_AT_AGAIN:
             return
         if not self.claims.take(run):
@@ -135,7 +140,7 @@ class _Conductor:
             return
         # Looked at once it is claimed: another launcher may have finished it a moment ago.
         state = state_of(run.directory)
-        if state == "in use":
+        if state == "in use" and not self._launcher.takes_over(run.directory):
             self._elsewhere[run.directory] = time.monotonic()
         elif state == "complete":
             self._finish(run)
@@ -157,6 +162,7 @@ class _Conductor:
     def _take_note(self, ended: Ended) -> None:
         run = self._runs[ended.directory]
         began = self._working.pop(ended.directory)
+        self._progress.pop(ended.directory, None)
         code = ended.exit_code
         if code == 0 and state_of(run.directory) == "complete":
             self._durations.append(time.monotonic() - began)
@@ -194,16 +200,35 @@ class _Conductor:
     def _show(self) -> None:
         now = time.monotonic()
         waiting = len(self._pending) - len(self._elsewhere)
+        self._queued = self._launcher.queued() & self._working.keys()
+        # The time that a run takes is counted from when it leaves the queue.
+        self._working |= dict.fromkeys(self._queued, now)
+        for path in self._queued:
+            # One that was put back begins its measured time anew.
+            self._progress.pop(path, None)
+        running = [
+            self._advance(path, now - began) for path, began in self._working.items() if path not in self._queued
+        ]
         counts = Counts(
             done=len(self._complete),
-            running=len(self._working),
+            running=len(running),
+            queued=len(self._queued),
             elsewhere=len(self._elsewhere),
             failed=len(self._unfinished),
             left=waiting,
         )
-        running = [now - began for began in self._working.values()]
-        left = seconds_left(self._durations, running, waiting, len(self._working) + min(waiting, self._launcher.room()))
+        at_once = len(running) + (0 if self._queued else min(waiting, self._launcher.room()))
+        left = seconds_left(self._durations, running, waiting + len(self._queued), at_once)
         self._view.show(counts, left, {run.title: self._word(path) for path, run in self._runs.items()})
+
+    def _advance(self, path: Path, seconds: float) -> Advance:
+        """How far a run is that has been at work for so long."""
+        if path not in self._progress:
+            run = self._runs[path]
+            if run.arms not in self._updates:
+                self._updates[run.arms] = updates_of(run.config)
+            self._progress[path] = RunProgress(path, self._updates[run.arms])
+        return self._progress[path].after(seconds)
 
     def _word(self, path: Path) -> str:
         if path in self._complete:
@@ -211,7 +236,7 @@ class _Conductor:
         if path in self._unfinished:
             return self._unfinished[path].reason
         if path in self._working:
-            return "running"
+            return "queued" if path in self._queued else "running"
         return "at work elsewhere" if path in self._elsewhere else "left"
 
 

@@ -1,8 +1,11 @@
 """Whether the arms of a study spend alike what the study says they do, as far as row counts tell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from mtl.config.replayed import with_joint_sampling
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
 from mtl.stages.plan import plan_run
 from mtl.stages.plan_records import ModelPlan, RunPlan
@@ -18,9 +21,10 @@ Spent = dict[str, float]
 def check_equal(study: StudySpec, runs: Sequence[PlannedRun]) -> str:
     """A line that says what is held equal and how far that was checked; ConfigError where arms are unequal.
 
-    What an arm spends is the sum over all models of its run and of the run that it starts from, in one seed. An arm
-    that another one starts from can only have spent less, and is not compared. Training that may stop early counts in
-    full. Needs the data of every task, of which no row is read.
+    What an arm spends is, in one seed, the sum over all models of its run and those that led to the weights it starts
+    from: of the stage that these are of, or of its own tasks there where each starts from its own model. An arm that
+    another one starts from can only have spent less, and is not compared. Training that may stop early counts in full.
+    Needs the data of every task, of which no row is read.
     """
     if study.equal == "none":
         return "nothing is held equal between the arms"
@@ -51,28 +55,45 @@ def check_equal(study: StudySpec, runs: Sequence[PlannedRun]) -> str:
 
 def _spent_by_arm(study: StudySpec, runs: Sequence[PlannedRun]) -> dict[str, Spent | None]:
     seed = study.seeds[0]
-    amounts: dict[Path, Spent | None] = {}
-    spent: dict[str, Spent | None] = {}
-    waiting = [run for run in runs if run.seed == seed]
-    while waiting:
-        # A source may come after those that start from it; there are no circles.
-        run = next(run for run in waiting if run.waits_for is None or run.waits_for in amounts)
-        waiting.remove(run)
-        own = _spent(plan_run(run.config), study.equal)
-        before = {} if run.waits_for is None else amounts[run.waits_for]
-        total = None if own is None or before is None else _sum(before, own)
-        amounts[run.directory] = total
-        spent |= dict.fromkeys(run.arms, total)
-    sources = {run.waits_for for run in runs}
-    parts = {arm for run in runs if run.directory in sources for arm in run.arms}
-    return {arm: total for arm, total in spent.items() if arm not in parts}
+    planned = {run.directory: run for run in runs if run.seed == seed and run.fold in (None, 0)}
+    plans = {place: plan_run(_foreseen(run, planned)) for place, run in planned.items()}
+
+    def spent(run: PlannedRun, stages: Collection[str], tasks: Collection[str] | None) -> Spent | None:
+        """What these stages had spent once they were over, their one-task models only for ``tasks`` if given."""
+        own = _spent(plans[run.directory], study.equal, stages, tasks)
+        if run.starts_from is None:
+            return own
+        init = run.config.init
+        leading = ("joint", "finetune") if init.stage == "finetune" else (init.stage,)
+        own_tasks = tasks or plans[run.directory].tasks
+        before = spent(planned[run.starts_from], leading, own_tasks if init.by_task else None)
+        return None if own is None or before is None else _sum(before, own)
+
+    sources = {run.starts_from for run in runs}
+    return {
+        arm: spent(run, run.config.stages, None)
+        for run in planned.values()
+        if run.directory not in sources
+        for arm in run.arms
+    }
 
 
-def _spent(plan: RunPlan, what: str) -> Spent | None:
+def _foreseen(run: PlannedRun, planned: Mapping[Path, PlannedRun]) -> RunConfig:
+    """The run's settings; one that repeats what another draws is expected to draw what that one is."""
+    if run.replays is None:
+        return run.config
+    source = _foreseen(planned[run.replays], planned)
+    sampling = resolve_stage(source, "joint", None).sampling
+    return with_joint_sampling(run.config, sampling.model_dump(mode="json"))
+
+
+def _spent(plan: RunPlan, what: str, stages: Collection[str], tasks: Collection[str] | None) -> Spent | None:
     """Updates in all, or expected examples by task; None where a model's are not known."""
     total: Spent = {}
     for stage in plan.stages:
-        for model in stage.models:
+        for model in stage.models if stage.stage in stages else ():
+            if tasks is not None and model.task is not None and model.task not in tasks:
+                continue
             own = _of_model(model, what)
             if own is None:
                 return None

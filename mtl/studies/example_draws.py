@@ -9,7 +9,7 @@ import numpy.typing as npt
 from mtl.errors import DataError
 from mtl.random_streams import generator
 from mtl.studies.find import FoundRun
-from mtl.studies.saved_predictions import SavedPredictions, read_predictions
+from mtl.studies.saved_predictions import SavedPredictions, joined_predictions, predictions_path, scored_parts
 from mtl.studies.scored_arms import Arm
 from mtl.studies.statistics.difference import ExampleDraw
 from mtl.studies.statistics.resampling import example_covariance
@@ -69,15 +69,10 @@ def task_draw(arms: Sequence[Arm], task: str) -> TaskDraw:
 
 def _missing(arm: Arm, run: FoundRun, spec: TaskSpec) -> str | None:
     for split in spec.dev_splits:
-        path = run.directory.stage(arm.stage, _trained(arm, spec)).predictions(spec.name, split)
-        if not path.is_file():
-            return f"no saved predictions of {spec.name} {split} in {arm.name}, seed {run.result.seed}"
+        for part in scored_parts(run, arm.stage, spec):
+            if not predictions_path(part, arm.stage, spec, split).is_file():
+                return f"no saved predictions of {spec.name} {split} in {arm.name}, seed {run.result.seed}"
     return None
-
-
-def _trained(arm: Arm, spec: TaskSpec) -> str | None:
-    # A task that is only evaluated has no training of its own: it lies with the task whose head scored it.
-    return None if arm.stage == "joint" else spec.scored_by or spec.name
 
 
 def _predictions(
@@ -85,9 +80,10 @@ def _predictions(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     found: list[SavedPredictions] = []
     for arm, run in runs:
-        path = run.directory.stage(arm.stage, _trained(arm, spec)).predictions(spec.name, split)
-        saved = read_predictions(path, spec, arm.record(run).tasks[spec.name].splits[split])
+        parts = scored_parts(run, arm.stage, spec)
+        saved = joined_predictions(parts, arm.stage, spec, split)
         if found and not (np.array_equal(found[0].rows, saved.rows) and np.array_equal(found[0].labels, saved.labels)):
+            path = predictions_path(parts[0], arm.stage, spec, split)
             raise DataError(f"{path} is not of the same examples as the other runs' predictions; run it again")
         found.append(saved)
     return np.stack([saved.predictions for saved in found]), found[0].labels

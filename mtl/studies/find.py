@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mtl import tasks as task_registry
+from mtl.config.load import load_config
 from mtl.errors import ConfigError, DataError
 from mtl.records import ResultRecord, read_result
 from mtl.rundir import RunDirectory
@@ -13,10 +15,20 @@ _RESULT = "result.json"
 
 @dataclass(frozen=True)
 class FoundRun:
-    """A result, and the directory it lies in: its run's, or that of a copy of the result alone."""
+    """A result, and the directory it lies in: its run's, or that of a copy of the result alone.
+
+    ``folds`` are the runs, one for each fold in order, whose predictions the result is of where it is of several (see
+    mtl.studies.folds); its directory is then that of the first.
+    """
 
     directory: RunDirectory
     result: ResultRecord
+    folds: tuple["FoundRun", ...] = ()
+
+    @property
+    def parts(self) -> tuple["FoundRun", ...]:
+        """The runs themselves: all folds, or this one."""
+        return self.folds or (self,)
 
 
 def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
@@ -36,6 +48,13 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
         found[result.run_hash] = path
         runs.append(FoundRun(RunDirectory(path.parent), result))
     return runs
+
+
+def learn_tasks(found: Sequence[FoundRun]) -> None:
+    """Make the tasks that the runs' configs define known by name."""
+    for run in found:
+        if run.directory.config.is_file():
+            task_registry.expand(load_config(run.directory.config).tasks)
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:

@@ -8,6 +8,7 @@ from typing import Literal
 from mtl.records import StageName
 from mtl.studies.columns import aligned
 from mtl.studies.notes import with_spread
+from mtl.studies.numbers import csv_number
 from mtl.studies.score_grid import GridRow, ScoreGrid, left_out, score_sheet
 from mtl.studies.sheets import Sheet, latex, markdown_rows
 from mtl.studies.sheets import escaped as _escaped
@@ -20,7 +21,7 @@ TITLES: dict[StageName, str] = {"single": "single", "joint": "joint", "finetune"
 
 
 def lay_out(tables: Sequence[ArmTable], layout: Layout, shown: TableLayout | None = None) -> str:
-    """All tables, each ending in a line break. Scores have one decimal, except in CSV, where they are unrounded.
+    """All tables, each ending in a line break. Scores have one decimal, except in CSV, where they have twelve digits.
 
     ``shown`` chooses, orders and names rows and columns, which are stages, called as in the table's header.
     """
@@ -82,7 +83,6 @@ def _csv(tables: Sequence[ArmTable], shown: TableLayout) -> str:
             cells = dict(zip(_columns(table), zip(table.stages, row.cells, strict=True), strict=True))
             for stage, cell in (cells[name] for name in columns):
                 if cell is not None:
-                    deviation = "" if cell.deviation is None else repr(cell.deviation)
-                    numbers = (repr(cell.mean), deviation, len(cell.values))
+                    numbers = (csv_number(cell.mean), csv_number(cell.deviation), len(cell.values))
                     writer.writerow((table.arm_hash, row.name, row.score, int(row.partial), stage, *numbers))
     return out.getvalue()

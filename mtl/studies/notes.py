@@ -19,6 +19,8 @@ def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple
     notes = [f"seed {seeds} (n = {len(runs)}){spread}"]
     notes += [f"the run of seed {run.seed} is not complete: {run.status}" for run in runs if run.status != "complete"]
     notes += [_selection(stage, runs) for stage in stages]
+    notes += _on_folds(runs)
+    notes += _on_shuffled_labels(runs)
     notes += _on_rows(runs)
     if any(run.partial for run in runs):
         notes.append("trained or scored on other rows than the official release's: not comparable to published scores")
@@ -41,13 +43,63 @@ def _selection(stage: StageName, runs: Sequence[ResultRecord]) -> str:
     return f"{stage}: {chosen}; looks: {'-'.join(dict.fromkeys(str(count) for count in (looks[0], looks[-1])))}"
 
 
-def _on_rows(runs: Sequence[ResultRecord]) -> list[str]:
-    found = [
-        f"* {task} {split}: {rows:,} rows, the official release has {official:,}"
-        for task, record in _task_records(runs)
-        for split, rows, official in other_rows(record)
+def _on_shuffled_labels(runs: Sequence[ResultRecord]) -> list[str]:
+    tasks = dict.fromkeys(task for task, record in _task_records(runs) if record.labels_shuffled)
+    if not tasks:
+        return []
+    return [f"TRAINED ON SHUFFLED LABELS of {', '.join(tasks)}: a control, whose scores are none of these tasks"]
+
+
+def _on_folds(runs: Sequence[ResultRecord]) -> list[str]:
+    folded = dict.fromkeys((task, record.kfold) for task, record in _task_records(runs) if record.kfold is not None)
+    if not folded:
+        return []
+    numbers = sorted({number for _, number in folded})
+    tasks = list(dict.fromkeys(task for task, _ in folded))
+    alone = sorted({run.fold for run in runs if run.fold is not None})
+    what = (
+        f"this is fold {', '.join(map(str, alone))} alone"
+        if alone
+        else "the predictions of all folds are scored as one dev set, and the cost is that of all folds"
+    )
+    notes = [
+        f"{' and '.join(map(str, numbers))}-fold: train and dev of {', '.join(tasks)} were divided anew, examples that "
+        f"share a text kept together; {what}: not comparable to scores on dev"
     ]
+    others = list(dict.fromkeys(task for task, record in _task_records(runs) if record.kfold is None))
+    if others and not alone:
+        notes.append(f"{', '.join(others)}: on their own splits, by the models of fold 0")
+    return notes
+
+
+def _on_rows(runs: Sequence[ResultRecord]) -> list[str]:
+    found = []
+    for task, record in _task_records(runs):
+        cut = {split for split, _, _ in cut_splits(record)}
+        found += [
+            f"* {task} {split}: {rows:,} rows, the official release has {official:,}"
+            for split, rows, official in other_rows(record)
+            if split not in cut
+        ]
+        for split, rows, at_hand in cut_splits(record):
+            official = record.splits[split].rows_official
+            whole = "" if official in (None, at_hand) else f"; the official release has {official:,}"
+            found.append(f"* {task} {split}: scored on a fixed part, {rows:,} of {at_hand:,} rows{whole}")
     return list(dict.fromkeys(found))
+
+
+def is_partial(record: TaskRecord) -> bool:
+    """Whether a score needs a mark: rows or labels are not the official release's, or rows at hand were left out."""
+    return bool(other_rows(record) or cut_splits(record)) or record.labels_shuffled
+
+
+def cut_splits(record: TaskRecord) -> list[tuple[str, int, int]]:
+    """Splits of which but a part was scored: name, rows scored, rows at hand."""
+    return [
+        (name, scored.rows, scored.rows_at_hand)
+        for name, scored in record.splits.items()
+        if scored.rows_at_hand is not None
+    ]
 
 
 def other_rows(record: TaskRecord) -> list[tuple[str, int, int]]:

@@ -10,6 +10,7 @@ from mtl.records import read_result
 from mtl.rundir import RunDirectory
 from mtl.studies.expand import PlannedRun, expand
 from mtl.studies.find import FoundRun, find_runs
+from mtl.studies.folds import pooled_folds
 from mtl.studies.run_state import RunState, read_failure, state_of
 from mtl.studies.scored_arms import Arm, find_arm, scored_arms
 from mtl.studies.spec import StudySpec, read_study
@@ -46,11 +47,11 @@ class OpenedStudy:
         return tuple(dict.fromkeys(name for run in self.runs for name in run.arms))
 
     def results(self) -> list[FoundRun]:
-        """The runs that have a result; DataError where none has."""
+        """The runs that have a result, folds as one once all of them are there; DataError where none has."""
         found = [run.directory for run in self.runs if run.found is not None]
         if not found:
             raise DataError(f"no run of the study in {self.path} has a result yet: mtl study carries them out")
-        return find_runs(found)
+        return [run for run in pooled_folds(find_runs(found)) if run.result.fold is None]
 
     def scored(self) -> tuple[Arm, ...]:
         """The arms that have results, in the order of the study; DataError where there is none."""

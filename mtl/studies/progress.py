@@ -10,6 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mtl.atomic import write_text_atomically
+from mtl.studies.run_progress import Advance
 
 _logger = logging.getLogger("mtl")
 
@@ -19,25 +20,29 @@ _SECONDS_OF_SILENCE = 60.0
 
 @dataclass(frozen=True)
 class Counts:
-    """How many runs are in which state; together all of them. ``elsewhere``: another process is at work on them."""
+    """How many runs are in which state; together all of them. ``queued``: they wait for a place on a cluster.
+    ``elsewhere``: another process is at work on them.
+    """
 
     done: int
     running: int
+    queued: int
     elsewhere: int
     failed: int
     left: int
 
 
-def seconds_left(durations: Sequence[float], running: Sequence[float], left: int, at_once: int) -> float | None:
-    """The time that is left, from how long runs took that are finished and how long others are running already.
+def seconds_left(durations: Sequence[float], running: Sequence[Advance], left: int, at_once: int) -> float | None:
+    """The time that is left, from how long runs took that are finished and how far others are already.
 
-    ``at_once`` runs are at work at the same time. None before the first has finished.
+    ``at_once`` runs are at work at the same time. None before there is a rate to go by.
     """
-    if not durations:
+    known = [*durations, *(each.whole for each in running if each.whole is not None)]
+    if not known:
         return None
-    mean = sum(durations) / len(durations)
-    work = left * mean + sum(max(mean - elapsed, 0.0) for elapsed in running)
-    return work / max(at_once, 1)
+    mean = sum(known) / len(known)
+    rests = [max(mean - each.seconds, 0.0) if each.rest is None else each.rest for each in running]
+    return (left * mean + sum(rests)) / max(at_once, 1)
 
 
 class LiveView:
@@ -84,10 +89,12 @@ class LiveView:
 
 def _in_words(counts: Counts, left: float | None) -> str:
     parts = [f"{counts.running} running"]
+    if counts.queued:
+        parts.append(f"{counts.queued} queued")
     if counts.elsewhere:
         parts.append(f"{counts.elsewhere} at work elsewhere")
     parts += [f"{counts.failed} failed", f"{counts.left} left"]
-    if left is not None and counts.running + counts.left:
+    if left is not None and counts.running + counts.queued + counts.left:
         parts.append(f"about {_duration(left)} to go")
     return ", ".join(parts)
 

@@ -1,5 +1,6 @@
 """The predictions that a run saved for a split, read back and held against what its result says of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import numpy.typing as npt
 
 from mtl import metrics
 from mtl.errors import DataError
-from mtl.records import SplitRecord
+from mtl.records import SplitRecord, StageName
+from mtl.studies.find import FoundRun
 from mtl.tasks.spec import TaskSpec
 
 # Scores are times 100; what is read back was rounded to single precision at most.
@@ -23,6 +25,40 @@ class SavedPredictions:
     rows: npt.NDArray[np.int64]
     labels: npt.NDArray[Any]
     predictions: npt.NDArray[Any]
+
+
+def predictions_path(run: FoundRun, stage: StageName, spec: TaskSpec, split: str) -> Path:
+    """Where a run that is none of several folds has the predictions of one of its stages."""
+    # A task that is only evaluated has no training of its own: it lies with the task whose head scored it.
+    directory = run.directory.stage(stage, None if stage == "joint" else spec.scored_by or spec.name)
+    return directory.predictions(spec.name, split)
+
+
+def scored_parts(run: FoundRun, stage: StageName, spec: TaskSpec) -> tuple[FoundRun, ...]:
+    """The runs whose predictions the score of a task is of: of each fold, or of the first alone if it has none."""
+    return run.parts if run.result.stages[stage].tasks[spec.name].kfold is not None else run.parts[:1]
+
+
+def joined_predictions(parts: Sequence[FoundRun], stage: StageName, spec: TaskSpec, split: str) -> SavedPredictions:
+    """The predictions of ``parts`` together, in the order of their rows; errors as of :func:`read_predictions`.
+
+    DataError too where an example was scored by two of them.
+    """
+    found = [
+        read_predictions(
+            predictions_path(part, stage, spec, split), spec, part.result.stages[stage].tasks[spec.name].splits[split]
+        )
+        for part in parts
+    ]
+    rows = np.concatenate([each.rows for each in found])
+    if np.unique(rows).size < rows.size:
+        places = " and ".join(str(part.directory.path) for part in parts)
+        raise DataError(f"{places} have scored some examples of {spec.name} twice, so they are no folds of it; {_ANEW}")
+    order = np.argsort(rows)
+    labels, predictions = (
+        np.concatenate([getattr(each, name) for each in found])[order] for name in ("labels", "predictions")
+    )
+    return SavedPredictions(rows[order], labels, predictions)
 
 
 def read_predictions(path: Path, spec: TaskSpec, record: SplitRecord) -> SavedPredictions:

@@ -11,7 +11,7 @@ from mtl.tasks import registry
 
 COLUMNS = (
     *("name", "arm", "run", "seed", "status", "partial", "encoder", "known_training_data"),
-    *("stage", "task", "split", "metric", "primary", "score", "rows", "rows_official", "flags"),
+    *("stage", "task", "split", "metric", "primary", "score", "rows", "rows_official", "kfold", "fold", "flags"),
     *("train_rows", "train_rows_official", "selected_on", "looks", "selected_step"),
     *("updates", "examples", "tokens", "flops", "seconds", "total_tokens", "total_flops"),
 )
@@ -23,12 +23,13 @@ def score_rows(runs: Sequence[FoundRun]) -> list[dict[str, Any]]:
     ``name`` is the arm's, as in tables; ``arm`` and ``run`` are the hashes. Scores are unrounded; primary and suite
     scores are means of rows: ``primary`` says which (None where the task is not known here). Costs are of all models of
     the row's stage, ``total_`` with all that the stage started from.
+    ``kfold`` is set where train and dev were divided into so many folds, ``fold`` where one of them alone is scored.
     """
     labels = arm_labels(runs)
     return [
         {
-            "name": labels[run.result.arm_hash],
-            "arm": run.result.arm_hash,
+            "name": labels[run.result.arm],
+            "arm": run.result.arm,
             "run": run.result.run_hash,
             "seed": run.result.seed,
             "status": run.result.status,
@@ -43,6 +44,8 @@ def score_rows(runs: Sequence[FoundRun]) -> list[dict[str, Any]]:
             "score": score,
             "rows": scored.rows,
             "rows_official": scored.rows_official,
+            "kfold": record.kfold,
+            "fold": run.result.fold if record.kfold else None,
             "flags": "; ".join(scored.flags),
             "train_rows": record.train_rows,
             "train_rows_official": record.train_rows_official,

@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mtl import tasks as task_registry
-from mtl.config.load import load_config
 from mtl.errors import ConfigError
 from mtl.records import StageName, StageRecord
-from mtl.studies.find import FoundRun
+from mtl.studies.find import FoundRun, learn_tasks
+from mtl.studies.folds import check_pooled
 
 # A study adds the first digits of the run's hash.
-_SEED_FOLDER = re.compile(r"seed-\d+(-[0-9a-f]{8})?")
+_SEED_FOLDER = re.compile(r"seed-\d+(-fold-\d+)?(-[0-9a-f]{8})?")
 _HASH_LETTERS = 8
 
 
@@ -42,20 +41,20 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
     """An arm for each stage of each set of runs that differ in their seed only, in the order in which they first come.
 
     An arm is called after its folder where its runs lie in ``<arm>/seed-<number>`` (a study adds a hash), else by its
-    hash; by its stage alone where all runs are of one arm, and with its stage where arms have several. Tasks that the
-    runs' configs define are known from here on.
+    hash; by its stage alone where all runs are of one arm, and ``label:stage`` where it has several, the one that it is
+    called after excepted. Tasks that the runs' configs define are known from here on. ConfigError for a fold
+    that is not taken together with the others.
     """
-    for run in found:
-        if run.directory.config.is_file():
-            task_registry.expand(load_config(run.directory.config).tasks)
+    learn_tasks(found)
+    check_pooled(found)
     groups = _groups(found)
     labels = _labels(groups)
     stages = {arm: _stages(runs) for arm, runs in groups.items()}
-    one_stage = all(len(names) == 1 for names in stages.values())
     arms = []
     for key, runs in groups.items():
         for stage in stages[key]:
-            name = stage if len(groups) == 1 else labels[key] if one_stage else f"{labels[key]}:{stage}"
+            told = len(stages[key]) == 1 or labels[key] == stage
+            name = stage if len(groups) == 1 else labels[key] if told else f"{labels[key]}:{stage}"
             having = sorted((run for run in runs if stage in run.result.stages), key=lambda run: run.result.seed)
             arms.append(Arm(name, labels[key], stage, tuple(having)))
     return tuple(arms)
@@ -87,7 +86,7 @@ def _stages(runs: Sequence[FoundRun]) -> list[StageName]:
 def _groups(found: Sequence[FoundRun]) -> dict[str, list[FoundRun]]:
     groups: dict[str, list[FoundRun]] = {}
     for run in found:
-        groups.setdefault(run.result.arm_hash, []).append(run)
+        groups.setdefault(run.result.arm, []).append(run)
     return groups
 
 

@@ -20,7 +20,11 @@ from mtl.errors import ConfigError
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=,-]{0,99}")
 _MOST_SEEDS = 1000
 # What a study decides itself for each of its runs.
-_OWN_KEYS = ("seed", "out")
+_OWN_KEYS = {
+    "seed": "seeds of the study",
+    "out": "--out, which every run has a directory below",
+    "splits": "folds of the study",
+}
 
 Equal = Literal["updates", "total_tokens", "target_examples", "none"]
 Document = dict[str, Any]
@@ -76,7 +80,8 @@ class SlurmSettings(Settings):
     gres: str | None = None
     cpus: int | None = Field(default=None, ge=1)
     memory_gb: float | None = Field(default=None, gt=0)
-    minutes: int = Field(default=240, ge=1)
+    minutes: int = Field(default=240, ge=5)
+    """A job's time limit; a minute and a half before it, its run is told to save itself."""
     runs_per_job: int = Field(default=1, ge=1)
     at_once: int = Field(default=256, ge=1)
     """Jobs of the array that may run at the same time."""
@@ -103,6 +108,8 @@ class StudySpec(Settings):
     pairwise: Annotated[Names, Field(min_length=1)] | None = None
     leave_one_out: Annotated[Names, Field(min_length=1)] | None = None
     seeds: Seeds
+    folds: int | None = Field(default=None, ge=2, le=100)
+    """Each arm and seed is run once for each fold (``splits.kfold``), and the folds' predictions are scored as one."""
     equal: Equal = "none"
     baseline: str | None = None
     primary: PrimaryComparison | None = None
@@ -179,9 +186,8 @@ def _settings(value: Any, where: str, origin: Path, assignments: Iterable[str] =
 
 
 def _refuse_own_keys(keys: Iterable[str], where: str) -> None:
-    for key in _OWN_KEYS:
+    for key, instead in _OWN_KEYS.items():
         if key in keys:
-            instead = "seeds of the study" if key == "seed" else "--out, which every run has a directory below"
             raise ConfigError(f"{where} sets {key}, which a study sets for each of its runs: use {instead}")
 
 

@@ -11,6 +11,7 @@ from mtl.studies.equal import check_equal
 from mtl.studies.expand import PlannedRun, expand
 from mtl.studies.launchers import Launcher
 from mtl.studies.progress import LiveView
+from mtl.studies.reuse import take_over_finished
 from mtl.studies.spec import StudySpec
 from mtl.studies.study_files import StudyDirectory, check_directory, write_study
 
@@ -28,9 +29,12 @@ def run_study(
     workers: int | None = None,
     runs_per_device: int = 1,
     retry_failed: bool = False,
+    reuse: Sequence[Path] = (),
     plugins: Sequence[str] = (),
 ) -> Outcome:
     """All runs of ``study`` that are not complete, below ``out``. A start that is refused writes nothing.
+
+    Runs that a study in ``reuse`` has finished are copied from there.
 
     Raises ConfigError for a study that cannot be meant, is not the one that ``out`` holds, or does not fit the
     launcher; StoppedError after a signal.
@@ -41,6 +45,7 @@ def run_study(
     _logger.info("%s", check_equal(study, runs))
     chosen = _launcher(launcher, study, directory, runs, workers, runs_per_device, plugins)
     write_study(directory, study, runs)
+    take_over_finished(runs, directory, reuse)
     view = LiveView(study.name, len(runs), directory.status)
     try:
         return conduct(runs, directory, chosen, view, retry_failed=retry_failed)

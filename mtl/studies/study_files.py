@@ -18,6 +18,7 @@ import yaml
 from mtl.atomic import write_text_atomically
 from mtl.config.hashes import difference
 from mtl.config.load import load_config
+from mtl.config.replayed import replayed_run
 from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
 from mtl.rundir import check_place
@@ -25,7 +26,7 @@ from mtl.studies.expand import PlannedRun, expand
 from mtl.studies.spec import StudySpec, read_study, study_text
 
 # What a study promises before it runs, and so may not change afterwards.
-_PROMISED = ("name", "question", "equal", "baseline", "primary")
+_PROMISED = ("name", "question", "folds", "equal", "baseline", "primary")
 
 
 class StudyDirectory:
@@ -41,7 +42,7 @@ class StudyDirectory:
 
     def config(self, run: PlannedRun) -> Path:
         """The settings that the run is started with."""
-        return self.configs / run.arms[0] / f"seed-{run.seed}.yaml"
+        return self.configs / run.arms[0] / f"{run.repetition}.yaml"
 
 
 def check_directory(directory: StudyDirectory, study: StudySpec, runs: Sequence[PlannedRun]) -> None:
@@ -123,25 +124,36 @@ def _plain(value: object) -> object:
 
 def _runs_changed(directory: StudyDirectory, before: StudySpec, runs: Sequence[PlannedRun]) -> Iterator[str]:
     """What became of the runs that the study had: each is still planned, with the same settings, in the same place."""
-    planned = {(arm, run.seed): run for run in runs for arm in run.arms}
-    had = [(arm, run.seed) for run in expand(before, directory.path) for arm in run.arms]
-    gone = [(arm, seed) for arm, seed in had if (arm, seed) not in planned]
-    arms, seeds = {arm for arm, _ in planned}, {seed for _, seed in planned}
+    planned = {(arm, run.repetition): run for run in runs for arm in run.arms}
+    had = [(arm, run.repetition) for run in expand(before, directory.path) for arm in run.arms]
+    gone = [(arm, repetition) for arm, repetition in had if (arm, repetition) not in planned]
+    arms, repetitions = {arm for arm, _ in planned}, {repetition for _, repetition in planned}
     yield from dict.fromkeys(f"arm {arm} is gone" for arm, _ in gone if arm not in arms)
-    yield from dict.fromkeys(f"seed {seed} is gone" for arm, seed in gone if arm in arms and seed not in seeds)
+    yield from dict.fromkeys(
+        f"{_spoken(repetition)} is gone" for arm, repetition in gone if arm in arms and repetition not in repetitions
+    )
     told = set()
     for path in sorted(directory.configs.glob("*/seed-*.yaml")):
-        arm, seed = path.parent.name, int(path.stem.removeprefix("seed-"))
-        if (arm, seed) in planned and arm not in told:
-            changes = list(_settings_changed(load_config(path), planned[arm, seed]))
+        arm, repetition = path.parent.name, path.stem
+        if (arm, repetition) in planned and arm not in told:
+            changes = list(_settings_changed(load_config(path), planned[arm, repetition]))
             yield from (f"arm {arm}: {change}" for change in changes)
             told |= {arm} if changes else set()
 
 
+def _spoken(repetition: str) -> str:
+    """``seed-1-fold-0`` as it is said."""
+    return repetition.replace("-fold-", ", fold ").replace("seed-", "seed ")
+
+
 def _settings_changed(before: RunConfig, run: PlannedRun) -> Iterator[str]:
     changes = difference(before, run.config)
-    if before.init.from_ is not None and run.waits_for is None and before.init.from_ != run.config.init.from_:
-        changes.append(f"init.from: {before.init.from_} -> {run.config.init.from_}")
+    for setting, one, other, own in (
+        ("init.from", before.init.from_, run.config.init.from_, run.starts_from),
+        ("sampling.from", replayed_run(before), replayed_run(run.config), run.replays),
+    ):
+        if one is not None and own is None and one != other:
+            changes.append(f"{setting}: {one} -> {other}")
     yield from changes
     place = Path(before.out)
     if not changes and (place.parent.name, place.name) != (run.directory.parent.name, run.directory.name):

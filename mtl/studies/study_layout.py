@@ -8,6 +8,7 @@ from typing import Literal
 from mtl.studies import sheets
 from mtl.studies.comparisons import Comparison
 from mtl.studies.notes import with_spread
+from mtl.studies.numbers import csv_number
 from mtl.studies.score_grid import GridRow, ScoreGrid, left_out, score_sheet
 from mtl.studies.scored_arms import Arm
 from mtl.studies.sheets import Sheet, Text, Tone
@@ -26,7 +27,8 @@ CSV_COLUMNS = (
 
 
 def lay_out_study(table: StudyTable, layout: StudyLayoutName, shown: TableLayout | None = None) -> str:
-    """The whole table, or what ``shown`` chooses of it. In CSV numbers are unrounded, and names those of the study.
+    """The whole table, or what ``shown`` chooses of it. In CSV numbers have twelve digits, names are the
+    study's.
 
     ConfigError where ``shown`` names rows or arms that the table does not have.
     """
@@ -216,9 +218,9 @@ def _csv_line(table: StudyTable, row: ScoreRow, place: int, cell: Cell) -> tuple
     cost = table.costs[arm.name]
     return (
         *(row.name, row.score, int(row.partial), arm.name, arm.stage, table.baseline),
-        *(repr(cell.mean), _number(cell.deviation), len(cell.values), int(row.best[place])),
+        *(csv_number(cell.mean), csv_number(cell.deviation), len(cell.values), int(row.best[place])),
         *(_compared(each) if each is not None else [""] * 12),
-        *(repr(cost.tokens), _number(cost.target_examples), repr(cost.flops)),
+        *(csv_number(cost.tokens), csv_number(cost.target_examples), csv_number(cost.flops)),
         *_told(arm, row),
     )
 
@@ -243,12 +245,8 @@ def _joined(values: Iterable[object]) -> str:
 
 def _compared(each: Comparison) -> list[str]:
     if each.estimate is None:
-        return [repr(each.difference), *[""] * 10, each.untested or ""]
+        return [csv_number(each.difference), *[""] * 10, each.untested or ""]
     found = each.estimate
     numbers = (each.difference, found.low, found.high, found.standard_error, found.degrees)
-    tested = [each.pairing, repr(found.p_value), _number(each.p_adjusted), str(int(each.primary))]
-    return [*map(repr, numbers), *tested, str(int(each.distinguishable)), _number(each.detectable), ""]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else repr(value)
+    tested = [each.pairing, csv_number(found.p_value), csv_number(each.p_adjusted), str(int(each.primary))]
+    return [*map(csv_number, numbers), *tested, str(int(each.distinguishable)), csv_number(each.detectable), ""]

@@ -13,7 +13,7 @@ from mtl.studies.comparable import Kind, check_comparable
 from mtl.studies.comparisons import Comparison, Row, compare_all, values
 from mtl.studies.costs import ArmCost, arm_cost
 from mtl.studies.example_draws import task_draw
-from mtl.studies.notes import notes_of, other_rows
+from mtl.studies.notes import is_partial, notes_of
 from mtl.studies.scored_arms import Arm, find_arm
 from mtl.studies.statistics.delta_m import Improvement, improvement
 from mtl.studies.table import Cell, in_suite_order, what_is_scored
@@ -130,10 +130,9 @@ def _check_primary(primary: Primary, reference: Arm, rows: Sequence[Row]) -> Non
 
 def _score_row(arms: Sequence[Arm], row: Row, found: Sequence[Comparison]) -> ScoreRow:
     cells = [Cell(tuple(scores)) if (scores := [value for _, value in values(arm, row)]) else None for arm in arms]
-    label = f"mean of {len(row.members)}" if row.members else what_is_scored(row.name)
-    partial = not row.members and any(
-        other_rows(arm.record(run).tasks[row.name]) for arm in arms for run in arm.scoring(row.name)
-    )
+    records = [] if row.members else [arm.record(run).tasks[row.name] for arm in arms for run in arm.scoring(row.name)]
+    label = f"mean of {len(row.members)}" if row.members else what_is_scored(row.name, records)
+    partial = any(map(is_partial, records))
     return ScoreRow(row.name, row.members, label, partial, tuple(cells), _best(arms, row, cells, found))
 
 

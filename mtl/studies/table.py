@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mtl.records import ResultRecord, StageName, StageRecord, SuiteRecord
-from mtl.studies.notes import notes_of, other_rows
+from mtl.records import ResultRecord, StageName, StageRecord, SuiteRecord, TaskRecord
+from mtl.studies.notes import is_partial, notes_of
 from mtl.tasks.registry import get, names
 
 STAGES: tuple[StageName, ...] = ("single", "joint", "finetune")
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One task or suite: its cells by stage (None: not scored there). ``partial``: not the official release's rows."""
+    """One task or suite: its cells by stage (None: not scored there). ``partial``: on other data than official."""
 
     name: str
     score: str
@@ -52,10 +52,13 @@ class ArmTable:
 
 
 def arm_tables(results: Sequence[ResultRecord]) -> list[ArmTable]:
-    """A table for each arm, in the order in which the arms first come."""
-    arms: dict[str, list[ResultRecord]] = {}
+    """A table for each arm, in the order in which the arms first come; one for each fold of its own.
+
+    Folds that were taken together (see mtl.studies.folds) are none any more.
+    """
+    arms: dict[tuple[str, int | None], list[ResultRecord]] = {}
     for result in results:
-        arms.setdefault(result.arm_hash, []).append(result)
+        arms.setdefault((result.arm, result.fold), []).append(result)
     return [_arm_table(sorted(runs, key=lambda run: run.seed)) for runs in arms.values()]
 
 
@@ -67,7 +70,7 @@ def _arm_table(runs: Sequence[ResultRecord]) -> ArmTable:
         rows += [_task_row(task, stages, runs) for task in tasks if task.split("/")[0] == suite]
         rows += _suite_rows(suite, stages, runs)
     seeds = tuple(run.seed for run in runs)
-    return ArmTable(runs[0].arm_hash, seeds, stages, tuple(rows), notes_of(runs, stages))
+    return ArmTable(runs[0].arm, seeds, stages, tuple(rows), notes_of(runs, stages))
 
 
 def in_suite_order(runs: Sequence[ResultRecord]) -> list[str]:
@@ -78,17 +81,19 @@ def in_suite_order(runs: Sequence[ResultRecord]) -> list[str]:
 
 
 def _task_row(task: str, stages: Sequence[StageName], runs: Sequence[ResultRecord]) -> TableRow:
-    def scores(stage: StageName) -> list[float]:
-        return [record.tasks[task].primary for record in _records(stage, runs) if task in record.tasks]
-
-    partial = any(
-        other_rows(record.tasks[task]) for stage in stages for record in _records(stage, runs) if task in record.tasks
-    )
-    return TableRow(task, what_is_scored(task), tuple(_cell(scores(stage)) for stage in stages), partial)
+    found = [[each.tasks[task] for each in _records(stage, runs) if task in each.tasks] for stage in stages]
+    cells = tuple(_cell([record.primary for record in records]) for records in found)
+    everything = [record for records in found for record in records]
+    return TableRow(task, what_is_scored(task, everything), cells, any(map(is_partial, everything)))
 
 
-def what_is_scored(task: str) -> str:
-    """The metrics, and the splits where there are several, that the primary score is the mean of."""
+def what_is_scored(task: str, records: Sequence[TaskRecord]) -> str:
+    """The metrics, and the splits where there are several, that the primary score is the mean of; the folds if any."""
+    folds = {record.kfold for record in records if record.kfold is not None}
+    return ", ".join([_metrics_of(task), *(f"{number}-fold" for number in sorted(folds))])
+
+
+def _metrics_of(task: str) -> str:
     if task not in names():
         return "primary"
     spec = get(task)

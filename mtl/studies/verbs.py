@@ -86,9 +86,11 @@ def results(paths: Paths) -> "pandas.DataFrame":
     import pandas
 
     from mtl.studies.find import find_runs
+    from mtl.studies.folds import pooled_folds
     from mtl.studies.score_rows import COLUMNS, score_rows
 
-    return pandas.DataFrame(score_rows(find_runs(_listed(paths))), columns=list(COLUMNS))
+    found = pooled_folds(find_runs(_listed(paths)))
+    return pandas.DataFrame(score_rows(found), columns=list(COLUMNS))
 
 
 def compare(

@@ -1,7 +1,7 @@
 """AdamW over groups of parameters, each with its own learning rate and decay, stepped only on finite updates."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import torch
@@ -9,10 +9,12 @@ from torch import Tensor, nn
 
 from mtl.config.encoder import HeadSettings
 from mtl.config.training import OptimizerSettings
-from mtl.errors import DataError
+from mtl.errors import DataError, MtlError
 from mtl.models.multitask import MultitaskModel
 from mtl.training.schedule import learning_rate_factor
 
+# As torch.nn.utils.clip_grad_norm_ has it.
+_CLIP_EPSILON = 1e-6
 _LAYER = re.compile(r"\b(?:layer|layers|albert_layer_groups)\.(\d+)\.")
 
 
@@ -40,6 +42,7 @@ class Optimizer:
             groups.setdefault((rate, decay), []).append(parameter)
         for parameter in extra:
             groups.setdefault((settings.learning_rate, 0.0), []).append(parameter)
+        self._kept = {kept.table: kept for kept in model.encoder.kept_gradients}
         self._adamw = torch.optim.AdamW(
             [
                 {"params": parameters, "weight_decay": decay, "base_rate": rate}
@@ -52,25 +55,47 @@ class Optimizer:
         )
 
     def zero(self) -> None:
-        """Forget all gradients; a parameter that gets none until the step is left alone by it."""
+        """Forget all gradients; a parameter that gets none until the step is left alone by it.
+
+        Whoever held on to a gradient of an embedding may find it changed by the next backward pass.
+        """
+        for kept in self._kept.values():
+            kept.take_back()
         self._adamw.zero_grad(set_to_none=True)
 
-    def clip(self) -> Tensor:
-        """Scale the gradients to the global norm limit, if there is one; the norm before that, on the device."""
-        gradients = [parameter.grad for parameter in self._names if parameter.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
-        if self._settings.clip_norm is not None:
-            with_gradients = [parameter for parameter in self._names if parameter.grad is not None]
-            torch.nn.utils.clip_grads_with_norm_(with_gradients, self._settings.clip_norm, norm)
-        return norm
+    def norm(self) -> Tensor:
+        """The global norm of the gradients, on the device; they are not clipped yet."""
+        return torch.nn.utils.get_total_norm(list(self._gradients()))
 
-    def step(self, step: int, skip: Tensor) -> None:
-        """Take update ``step`` unless ``skip`` (one float on the device) is 1: the host does not wait for it."""
+    def step(self, step: int, skip: Tensor, norm: Tensor | None = None) -> None:
+        """Take update ``step`` unless ``skip`` (one float on the device) is 1: the host does not wait for it.
+
+        Gradients of this ``norm`` are scaled to the limit on it, if there is one and they exceed it.
+        """
         for group in self._adamw.param_groups:
             group["lr"] = group["base_rate"] * learning_rate_factor(step, self._total, self._settings)
-        # The fused kernels read these two, as torch.amp.GradScaler sets them.
-        self._adamw.grad_scale, self._adamw.found_inf = None, skip  # type: ignore[attr-defined]
-        self._adamw.step()
+        # The fused kernels read these two, as torch.amp.GradScaler sets them: they divide by the first as they go.
+        self._adamw.grad_scale, self._adamw.found_inf = self._excess(norm), skip  # type: ignore[attr-defined]
+        try:
+            self._adamw.step()
+        except torch.OutOfMemoryError as error:
+            raise MtlError(
+                "out of memory in the optimiser's step, for which smaller micro-batches do not help: AdamW keeps twice "
+                "the size of all parameters; use a smaller encoder or more memory"
+            ) from error
+
+    def _gradients(self) -> Iterator[Tensor]:
+        """What the norm follows from: all gradients, of embeddings the rows that may differ from zero."""
+        for parameter in self._names:
+            if parameter.grad is not None:
+                rows = self._kept[parameter].rows() if parameter in self._kept else None
+                yield parameter.grad if rows is None else rows
+
+    def _excess(self, norm: Tensor | None) -> Tensor | None:
+        """How many times as large as the limit the norm is, 1 where it is not larger; None where nothing is limited."""
+        if norm is None or self._settings.clip_norm is None:
+            return None
+        return ((norm.float() + _CLIP_EPSILON) / self._settings.clip_norm).clamp(min=1.0)
 
     def learning_rate(self, step: int) -> float:
         """The encoder's (undecayed) learning rate at update ``step``."""

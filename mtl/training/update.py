@@ -68,23 +68,25 @@ class Updater:
         self._not_finite = torch.zeros((), dtype=torch.float32, device=device)
         self._reduction = GradientReduction(model, preparation.ranks)
         self._memory = MemoryWatch()
+        self._modules = tuple(model.modules())
 
     def run(self, update: PreparedUpdate) -> UpdateResult:
         """Take one step. After a loss or gradient that is not finite, parameters no longer change.
 
         Raises MtlError where memory does not hold a micro-batch of one example.
         """
-        self.model.train()
+        if not all(module.training for module in self._modules):
+            self.model.train()
         update = self._memory.fitted(update, self._preparation)
         while (gradients := self._gradients(update)) is None:
             update = self._preparation.halved(update)
         batches, losses, weights, examples = gradients
         self._learn_weights(update, weights, losses)
-        norm = self.optimizer.clip()
+        norm = self.optimizer.norm()
         present = self._to_device(update.counts) > 0
         bad = ~torch.isfinite(torch.where(present, losses, 0.0).sum() + norm)
         self._not_finite = torch.maximum(self._not_finite, bad.float())
-        self.optimizer.step(update.step, self._not_finite)
+        self.optimizer.step(update.step, self._not_finite, norm)
         self.weighting.after_step(self._losses_again(update, batches))
         return UpdateResult(update, losses, weights.detach(), examples, norm, self._not_finite)
 

@@ -3,7 +3,7 @@
 import pytest
 from tiny_bench import measure
 
-from mtl.bench.figures import by_tenths, mean_curve, ratios, tokens_per_second, utilisation
+from mtl.bench.figures import by_tenths, in_turn, mean_curve, tokens_per_second, utilisation
 
 
 def test_utilisation_is_useful_operations_over_the_peak() -> None:
@@ -11,12 +11,15 @@ def test_utilisation_is_useful_operations_over_the_peak() -> None:
     assert utilisation(3e12, 6.0, 2e12) == 0.25
 
 
-def test_ratios_are_of_real_tokens_pair_by_pair() -> None:
+def test_ratios_are_of_real_tokens_turn_by_turn_and_the_median_is_of_ratios() -> None:
     own, peers = [measure(1.0), measure(2.0)], [measure(4.0), measure(4.0, tokens=3000)]
-    assert tokens_per_second(own[1]) == 500.0
-    assert ratios(own, peers) == [4.0, pytest.approx(2 / 3)]
+    rates = [[tokens_per_second(each) for each in side] for side in (own, peers)]
+    assert rates[0] == [1000.0, 500.0]
+    found = in_turn(*rates)
+    assert found.ratios == (4.0, pytest.approx(2 / 3))
+    assert found.ratio == pytest.approx(7 / 3)
     with pytest.raises(ValueError, match="shorter"):
-        ratios(own, peers[:1])
+        in_turn(rates[0], rates[1][:1])
 
 
 def test_tenths_are_as_equal_as_can_be_and_cover_every_update_once() -> None:

@@ -17,10 +17,11 @@ from mtl.config.settings import Settings, keys_of
 MINIMAL = ("tasks=[mini]",)
 TASKS = ("mini/a", "mini/b")
 # Values that no rule for a type's other values finds, and what has to be set for a value to be valid.
-OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]"}
+OTHER = {"stages": "[joint]", "tasks": "[mini,-mini/a]", "data.fraction": "{mini/a: 0.5}"}
 NEEDS = {
     "selection.patience": ["selection.on=holdout"],
     "init.stage": ["init.stage=finetune", "init.task=mini/a"],
+    "splits.fold": ["splits.kfold=10"],
     "init.task": ["init.stage=finetune", "init.task=mini/a"],
 }
 
@@ -89,7 +90,8 @@ def test_a_setting_changes_the_hash_just_when_it_is_identity() -> None:
         needs = NEEDS.get(path, [])
         value = _another(path, field)
         before, after = _hash(kind, *needs), _hash(kind, *needs, f"{path}={value}")
-        leaves_it = is_execution or path in ("seed", "tasks")  # the seed is the run's; names stand for the patterns
+        # Seed and fold are the run's; names stand for the patterns.
+        leaves_it = is_execution or path in ("seed", "splits.fold", "tasks")
         assert (before == after) is leaves_it, f"{kind} {path}={value}"
 
 
@@ -97,6 +99,7 @@ def test_what_is_execution_is_what_was_meant_to_be() -> None:
     assert {path for _, path, _, is_execution in _all_fields() if is_execution} == {
         "out",
         "init.from",
+        "sampling.from",
         "data.root",
         "data.cache",
         "training.tokens_per_micro_batch",
@@ -156,7 +159,7 @@ def test_tasks_data_encoder_and_seed_are_part_of_the_hashes() -> None:
         arm_hash(config, **{**given, "encoder_hash": "f"}),
     }
     assert len(arms) == 4
-    assert len({run_hash(arm, seed) for arm in arms for seed in (1, 2)}) == 8
+    assert len({run_hash(arm, seed, fold) for arm in arms for seed in (1, 2) for fold in (None, 0, 1)}) == 24
     assert all(len(arm) == 64 for arm in arms)
 
 
@@ -165,6 +168,16 @@ def test_identity_is_plain_json() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["resolved"]["single"]["glue/rte"]["training"]["updates"] == 5
     assert not set(document) & set(StageSettings.model_fields)
+
+
+def test_settings_that_came_later_leave_older_runs_what_they_were() -> None:
+    document = identity(load_config([], MINIMAL))
+    assert document["data"] == {"max_length": 128, "max_train_rows": None}
+    later = load_config([], [*MINIMAL, "data.fraction=1", "data.shuffled_labels=[mini/a]"])
+    assert difference(load_config([], MINIMAL), later) == [
+        "data.fraction: not set -> 1.0",
+        'data.shuffled_labels: not set -> ["mini/a"]',
+    ]
 
 
 def test_difference_names_what_changed() -> None:

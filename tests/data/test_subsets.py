@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtl.data.subsets import nested_subset, split_holdout
+from mtl.data.subsets import Portion, nested_subset, split_holdout
 
 
 def _distinct(rows: int, texts: int = 2) -> np.ndarray:
@@ -92,6 +92,18 @@ def test_smaller_subsets_are_parts_of_larger_ones(rows: int, data: st.DataObject
     assert np.isin(smaller, larger).all()
     assert np.isin(larger, available).all()
     assert np.array_equal(smaller, np.sort(smaller))
+
+
+@given(rows=st.integers(0, 500), fractions=st.lists(st.floats(0, 1, exclude_min=True), min_size=2, max_size=2))
+def test_smaller_shares_are_parts_of_larger_ones_and_never_nothing(rows: int, fractions: list[float]) -> None:
+    available = np.arange(rows) * 7
+    small, large = (
+        nested_subset("glue/rte", available, Portion(fraction=share).of(rows)) for share in sorted(fractions)
+    )
+    assert np.isin(small, large).all()
+    assert small.size >= min(rows, 1)
+    assert abs(large.size - max(fractions) * rows) <= max(0.5, 1 - max(fractions) * rows)
+    assert nested_subset("glue/rte", available, Portion(fraction=1.0).of(rows)).size == rows
 
 
 def test_without_a_count_all_rows_stay() -> None:

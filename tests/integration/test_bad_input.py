@@ -199,6 +199,9 @@ CASES = {
         2, ("data.max_train_rows.mini/entail2", "equal to 0"), ("data.max_train_rows={mini/entail2: -5}",)
     ),
     "more threads than any machine has": Case(2, ("training.threads", "1024"), ("training.threads=100000",)),
+    "no share of the rows": Case(2, ("data.fraction", "greater than 0"), ("data.fraction=0",)),
+    "more than all rows": Case(2, ("data.fraction", "less than or equal to 1"), ("data.fraction=1.5",)),
+    "no row to score": Case(2, ("data.max_dev_rows", "greater than or equal to 1"), ("data.max_dev_rows=0",)),
     "start from a run that is missing": Case(3, ("nowhere",), ("init.from=nowhere", "stages=[joint]")),
     "start from a path with NUL": Case(2, ("init.from", "NUL"), ('init.from="a\\0b"', "stages=[joint]")),
     "deep out": Case(3, ("glue/rte",), ("tasks=[glue/rte]", "out=a/b/c/run")),

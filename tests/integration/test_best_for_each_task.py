@@ -255,13 +255,6 @@ def test_another_run_starts_from_the_best_for_a_task(real_run: RunDirectory, tmp
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["init.task=mini/entail2"], r"init\.snapshot=best"),
-        (["init.stage=single"], r"init\.task"),
-    ],
-)
-def test_a_model_and_a_task_that_do_not_go_together(overrides: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        load_config([], ["tasks=[mini]", *overrides])
+def test_a_model_and_a_task_that_do_not_go_together() -> None:
+    with pytest.raises(ConfigError, match=r"init\.snapshot=best"):
+        load_config([], ["tasks=[mini]", "init.task=mini/entail2"])

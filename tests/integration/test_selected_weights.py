@@ -14,6 +14,7 @@ from tiny_runs import TASKS, expect_stop, records, run_tiny, stop_after_update, 
 
 from mtl import tasks
 from mtl.config.resolve import resolve_stage
+from mtl.data.subsets import WHOLE, Portion
 from mtl.data.tokenizer import load_tokenizer
 from mtl.evaluation.evaluate import Evaluator
 from mtl.records import StageRecord
@@ -121,11 +122,20 @@ def test_smaller_training_sets_are_parts_of_larger_ones(data: dict[str, TaskData
     for on in ("last", "holdout"):
         for task in data.values():
             limited = [
-                TaskData(task.spec, task.train, task.dev, limit).stream(1, _settings(tmp_path, on)).rows.tolist()
-                for limit in (5, 20, 90, None)
+                TaskData(task.spec, task.train, task.dev, portion).stream(1, _settings(tmp_path, on)).rows.tolist()
+                for portion in (Portion(5), Portion(20), Portion(90), WHOLE)
             ]
             assert [len(rows) for rows in limited[:3]] == [5, 20, 90]
             assert all(set(small) < set(large) for small, large in pairwise(limited))
+            shares = [
+                TaskData(task.spec, task.train, task.dev, Portion(fraction=share))
+                .stream(1, _settings(tmp_path, on))
+                .rows
+                for share in (0.1, 0.5, 1.0)
+            ]
+            assert shares[2].tolist() == limited[3]
+            assert [rows.size for rows in shares[:2]] == [round(share * len(limited[3])) for share in (0.1, 0.5)]
+            assert all(set(small.tolist()) < set(large.tolist()) for small, large in pairwise(shares))
 
 
 @pytest.mark.parametrize(("on", "looks"), [("last", 1), ("holdout", 4), ("dev", 4)])

@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from mtl.errors import ConfigError
 from mtl.rundir import RunDirectory
 from mtl.studies.conduct import conduct
 from mtl.studies.expand import expand
-from mtl.studies.launchers.slurm import RunJob, SlurmLauncher
+from mtl.studies.launchers.run_job import RunJob
+from mtl.studies.launchers.slurm import Job, SlurmLauncher
 from mtl.studies.progress import LiveView
 from mtl.studies.spec import SlurmSettings, StudySpec, validate_study
 from mtl.studies.study_files import StudyDirectory, write_study
@@ -34,28 +37,58 @@ def tiny_study(out: Path, *overrides: str, arms: int = 2) -> StudySpec:
     return validate_study({**document, "arms": rates, "seeds": ["1"]}, out / "study.yaml")
 
 
-def preempt(job: Any) -> None:
-    """Send the signals that Slurm sends to what runs in a job.
+class LocalJobs:
+    """Submitit's local jobs, which run at once, in place of Slurm's queue."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Any] = {}
+
+    def add(self, jobs: Sequence[Any]) -> None:
+        self.jobs |= {job.job_id: job for job in jobs}
+
+    def is_over(self, job: str) -> bool:
+        return bool(self.jobs[job].done())
+
+    def waits(self, job: str) -> bool:
+        return False
+
+    def cancel(self, jobs: Sequence[str]) -> None:
+        for job in jobs:
+            self.jobs[job].cancel()
+            self.jobs[job].wait()
+
+
+def preempt(job: Job, numbers: Sequence[signal.Signals]) -> None:
+    """Send the signals that Slurm sends to all that runs in a job.
 
     Submitit's own way to try this reaches only the process that minds its local jobs, and ends it.
     """
-    minder = job._process.pid
+    minder = job.submitted._process.pid
     (task,) = Path(f"/proc/{minder}/task/{minder}/children").read_text().split()
     (worker,) = Path(f"/proc/{task}/task/{task}/children").read_text().split()
-    for process in (task, worker):
-        os.kill(int(process), signal.SIGTERM)
-    time.sleep(0.5)
-    os.kill(int(task), signal.SIGUSR2)
+    for number in numbers:
+        for process in (worker, task):
+            # The worker may have gone by the second one.
+            with suppress(ProcessLookupError):
+                os.kill(int(process), number)
+        time.sleep(0.5)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the job's processes are found in /proc")
 @pytest.mark.timeout(400)
-def test_a_preempted_job_is_queued_again_and_ends_as_one_that_was_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "numbers",
+    [(signal.SIGUSR2,), (signal.SIGTERM, signal.SIGUSR2)],
+    ids=["its time is nearly over", "it is pre-empted"],
+)
+def test_a_preempted_job_is_queued_again_and_ends_as_one_that_was_not(
+    numbers: Sequence[signal.Signals], tmp_path: Path
+) -> None:
     study = tiny_study(tmp_path, *LONG)
     directory = StudyDirectory(tmp_path / "out")
     runs = expand(study, directory.path)
     write_study(directory, study, runs)
-    launcher = SlurmLauncher(directory.jobs, SlurmSettings(runs_per_job=2, minutes=30), cluster="local")
+    launcher = SlurmLauncher(directory.jobs, SlurmSettings(runs_per_job=2, minutes=30), queue=LocalJobs())
     log = runs[1].directory / "joint" / "metrics.jsonl"
 
     class Preempting(LiveView):
@@ -65,14 +98,14 @@ def test_a_preempted_job_is_queued_again_and_ends_as_one_that_was_not(tmp_path: 
 
         def show(self, *arguments: object) -> None:
             if not self.interrupted and log.is_file() and b'"train/' in log.read_bytes():
-                ((job, _),) = launcher.jobs
-                preempt(job)
-                Preempting.interrupted = True
+                (job,) = launcher.jobs
+                preempt(job, numbers)
+                self.interrupted = True
 
     view = Preempting("jobs", 2, directory.status)
     outcome = conduct(runs, directory, launcher, view, retry_failed=False)
     view.close()
-    assert Preempting.interrupted
+    assert view.interrupted
     assert outcome.unfinished == ()
     first, second = ((run.directory / "log.txt").read_text() for run in runs)
     assert first.count("joint: training") == 1
@@ -89,12 +122,12 @@ def test_jobs_that_end_without_a_result_leave_runs_to_the_next_start(tmp_path: P
     directory = StudyDirectory(tmp_path / "out")
     runs = expand(study, directory.path)
     write_study(directory, study, runs)
-    launcher = SlurmLauncher(directory.jobs, SlurmSettings(), cluster="local")
+    launcher = SlurmLauncher(directory.jobs, SlurmSettings(), queue=LocalJobs())
 
     class Cancelling(LiveView):
         def show(self, *arguments: object) -> None:
             if launcher.jobs and (runs[0].directory / "config.yaml").is_file():
-                launcher.jobs[0][0].cancel()
+                launcher.jobs[0].submitted.cancel()
 
     view = Cancelling("jobs", 1, directory.status)
     (unfinished,) = conduct(runs, directory, launcher, view, retry_failed=False).unfinished
@@ -102,7 +135,7 @@ def test_jobs_that_end_without_a_result_leave_runs_to_the_next_start(tmp_path: P
     assert "ended without having finished it" in unfinished.reason
     while (runs[0].directory / "run.lock").exists():
         time.sleep(0.05)
-    assert RunJob([(str(directory.config(runs[0])), str(runs[0].directory))])() == [0]
+    assert RunJob([(str(directory.config(runs[0])), str(runs[0].directory))])() == {str(runs[0].directory): 0}
 
 
 def test_a_machine_without_slurm_is_told(
@@ -115,20 +148,3 @@ def test_a_machine_without_slurm_is_told(
     assert main(["study", *words, "--launcher", "slurm"]) == 2
     assert "there is no srun here" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_jobs_ask_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import submitit
-
-    tool = tmp_path / "srun"
-    tool.write_text("#!/bin/sh\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    asked = SlurmSettings(partition="gpu", gres="gpu:1", minutes=90, cpus=4, at_once=3, setup=("module load cuda",))
-    launcher = SlurmLauncher(tmp_path / "jobs", asked)
-    executor = launcher._executor._executor
-    assert isinstance(executor, submitit.SlurmExecutor)
-    text = executor._make_submission_file_text("command", "name")
-    for line in ("--partition=gpu", "--gres=gpu:1", "--time=90", "--cpus-per-task=4", "module load cuda"):
-        assert line in text
-    assert executor.parameters["array_parallelism"] == 3

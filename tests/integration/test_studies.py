@@ -234,6 +234,7 @@ def test_a_study_without_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
         str(out),
     ]
     assert main(["study", *words, "--dry-run", *OVERRIDES]) == 0
+    assert "What does sampling.temperature change" in capsys.readouterr().out
     assert main(["study", *words, *OVERRIDES, "training.updates=2"]) == 0
     assert sorted(path.relative_to(out / "runs").as_posix().rpartition("-")[0] for path in directories(out)) == [
         "temperature=1/seed-7",
@@ -241,8 +242,10 @@ def test_a_study_without_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "temperature=5/seed-7",
         "temperature=5/seed-8",
     ]
-    # Its file is a study like any other.
+    # Its file is a study like any other, and its directory is enough to go on with it, settings included.
     capsys.readouterr()
+    assert main(["study", str(out)]) == 0
+    assert "4 of 4 runs are complete, 0 of them since this start" in capsys.readouterr().err
     assert main(["study", str(out / "study.yaml"), "--out", str(out)]) == 0
     assert "4 of 4 runs are complete, 0 of them since this start" in capsys.readouterr().err
 
@@ -253,6 +256,8 @@ def test_a_study_without_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["study"], "give one study file"),
         (["study", "a.yaml", "b.yaml"], "give one study file"),
         (["study", "nowhere.yaml"], "cannot be read"),
+        (["study", "."], ". is a directory that no study was begun in"),
+        (["study", "quickstart"], "it is --from quickstart with --grid key=a,b"),
         (["study", "a.yaml", "--from", "quickstart"], "both say what to run"),
         (["study", "a.yaml", "--seeds", "3"], "give one study file"),
         (["study", "--from", "quickstart", "--seeds", "3"], "--from needs --grid"),

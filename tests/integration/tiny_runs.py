@@ -21,25 +21,14 @@ from mtl.rundir import StageDirectory
 from mtl.runtime.checkpoint_files import load_document
 from mtl.stages.pipeline import run_pipeline
 from mtl.training.update import Updater
+from tests.tiny_overrides import TINY as SMALL
 
 ENTAIL, SIMILARITY, ACCEPTABILITY = TASKS = ("mini/entail2", "mini/similarity", "mini/acceptability")
 
 TINY = (
-    "encoder.kind=scratch",
-    "encoder.tokenizer=mini",
-    "encoder.positions=64",
-    "encoder.dropout=0.1",
-    "encoder.layers=1",
-    "encoder.width=16",
-    "encoder.attention_heads=2",
-    "encoder.feed_forward=32",
+    *SMALL,
     "data.max_length=64",
-    "data.max_train_rows=60",
     "training.updates=8",
-    "training.rows_per_update=8",
-    "training.threads=1",
-    "training.precision=fp32",
-    "optimizer.learning_rate=1e-3",
     "finetune.training.updates=3",
     "logging.every=1",
     "logging.tensorboard=false",

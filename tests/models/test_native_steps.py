@@ -10,12 +10,21 @@ from torch import Tensor, nn
 
 from mtl.data.blocks import sequence_blocks
 from mtl.models import ops
-from mtl.models.dropout import DropoutContext, KeepMask, drop, drop_attention, keep_attention, keep_features, masked
-from mtl.models.native.attention import attend, attend_from_first, grouping
+from mtl.models.dropout import drop, drop_attention
+from mtl.models.masks import (
+    KeepMask,
+    attention_place,
+    features_place,
+    keep_attention,
+    keep_features,
+    keep_masks,
+    masked,
+)
+from mtl.models.native.attention import Grouping, attend, attend_from_first, grouping
 from mtl.models.native.residual import residual_norm
 
 CPU = torch.device("cpu")
-HEADS, WIDTH = 2, 16
+HEADS, WIDTH, FILLER = 2, 16, 3
 LENGTHS = np.array([5, 17, 1, 20, 16, 3])
 TOKENS = int(LENGTHS.sum())
 
@@ -100,30 +109,73 @@ def attention_reference(projected: Tensor, keys: Tensor | None, rate: float, sit
     return torch.cat(outputs)
 
 
+def keep_blocks(groups: Grouping, keys: Tensor | None, rate: float, *, first: bool) -> list[KeepMask | None]:
+    """The masks of each block, for all queries or those of first tokens."""
+    indices = [block.index[:, :1] if first else block.index for block in groups.blocks]
+    lengths = [block.index.shape[1] for block in groups.blocks]
+    if keys is None:
+        return [None] * len(lengths)
+    return [keep_attention(keys[index], HEADS, length, rate, 5) for index, length in zip(indices, lengths, strict=True)]
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("longest_in_fp32", [0, 128])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
-def test_grouped_attention_equals_attention_of_each_sequence(dtype: torch.dtype, tolerance: float, rate: float) -> None:
+def test_grouped_attention_equals_attention_of_each_sequence(
+    dtype: torch.dtype, tolerance: float, longest_in_fp32: int, rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mtl.models.native.attention._LONGEST_IN_FP32", longest_in_fp32)
     projected = values(TOKENS, 3 * WIDTH, dtype=dtype)
-    keys = torch.arange(TOKENS, dtype=torch.int32) * 7919
-    drops = DropoutContext(keys[None], 0) if rate else None
+    keys = torch.arange(TOKENS, dtype=torch.int32) * 7919 if rate else None
     starts = torch.from_numpy(np.concatenate([[0], np.cumsum(LENGTHS)[:-1]]))
-    groups = grouping(sequence_blocks(LENGTHS), starts, dtype)
+    groups = grouping(sequence_blocks(LENGTHS), starts, TOKENS + FILLER, HEADS, dtype)
     assert len(groups.blocks) > 1
-    assert groups.valid is not None
-    reference_keys = keys if rate else None
+    assert any(past_end is not None for past_end in groups.past_ends)
+    # Whatever is in the filler, it reaches nothing, and nothing reaches its gradient.
+    rows = F.pad(projected, (0, 0, 0, FILLER), value=7.0)
+    keeps, keeps_of_firsts = (keep_blocks(groups, keys, rate, first=first) for first in (False, True))
     assert_same(
-        lambda: attend(projected, groups, HEADS, drops, rate, 5),
-        lambda: attention_reference(projected, reference_keys, rate, 5),
+        lambda: attend(rows, groups, HEADS, keeps)[:TOKENS],
+        lambda: attention_reference(projected, keys, rate, 5),
         [projected],
         tolerance,
     )
-    query, others = projected[:, :WIDTH], projected[:, WIDTH:]
+    query, others = projected[:, :WIDTH], rows[:, WIDTH:]
     assert_same(
-        lambda: attend_from_first(query[groups.firsts], others, groups, HEADS, drops, rate, 5)[groups.unsorted],
-        lambda: attention_reference(projected, reference_keys, rate, 5)[starts],
+        lambda: attend_from_first(query[groups.firsts], others, groups, HEADS, keeps_of_firsts)[groups.unsorted],
+        lambda: attention_reference(projected, keys, rate, 5)[starts],
         [projected],
         tolerance,
     )
+
+
+def test_filler_gets_zeros_and_a_gradient_of_zero() -> None:
+    rows = values(TOKENS + FILLER, 3 * WIDTH)
+    starts = torch.from_numpy(np.concatenate([[0], np.cumsum(LENGTHS)[:-1]]))
+    # Once with places past a sequence's end, once without any.
+    for lengths in (LENGTHS, np.array([TOKENS - 32, 32])):
+        assert int(lengths.sum()) == TOKENS
+        groups = grouping(sequence_blocks(lengths), starts[: len(lengths)], TOKENS + FILLER, HEADS, torch.float32)
+        attended = attend(rows, groups, HEADS, [None] * len(groups.blocks))
+        assert not attended[TOKENS:].any()
+        [gradient] = torch.autograd.grad(attended[:TOKENS].square().sum(), [rows])
+        assert not gradient[TOKENS:].any()
+        assert gradient[:TOKENS].all(dim=1).any()
+
+
+def test_masks_made_together_equal_masks_made_one_by_one() -> None:
+    rows = torch.arange(600, dtype=torch.int32) * 7919
+    places = [
+        features_place(rows, 2 * 2**10, 0.1),
+        attention_place(rows.view(20, 30), 3, 30, 0.5),
+        features_place(rows[:1], 7, 0.0),
+    ]
+    together = keep_masks(places)
+    for place, keep in zip(places, together, strict=True):
+        [alone] = keep_masks([place])
+        assert torch.equal(keep.bits, alone.bits)
+        assert keep.scale == alone.scale
+    assert [tuple(keep.bits.shape) for keep in together] == [(600, 2048), (20, 3, 30, 30), (1, 7)]
 
 
 @pytest.mark.parametrize("rate", [0.0, 2**-16, 0.1, 0.5, 0.9])

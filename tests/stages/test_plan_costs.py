@@ -56,6 +56,19 @@ def test_a_limit_is_known_from_the_store_alone(tmp_path: Path) -> None:
     assert result.stages["single"].cost.updates == plan.costs.stages[0].total.updates
 
 
+def test_shares_and_scored_parts_count_as_much_as_they_are(tmp_path: Path) -> None:
+    stage = ("stages=[joint]", "data.max_train_rows=null")
+    prepare(tiny(tmp_path, *stage))
+    whole, part = (
+        plan_run(tiny(tmp_path, *stage, *more)).costs.total
+        for more in ((), ("data.max_dev_rows={mini/entail2: 40}", "data.fraction=0.1"))
+    )
+    spent = mtl.run(tiny(tmp_path, *stage, "data.fraction=0.1", "sampling=exact_epoch", "training.epochs=1"))
+    planned = plan_run(tiny(tmp_path, *stage, "data.fraction=0.1", "sampling=exact_epoch", "training.epochs=1"))
+    assert planned.costs.total.tokens == pytest.approx(spent.stages["joint"].cost.tokens)
+    assert (part.evaluation_flops or 0) < 0.9 * (whole.evaluation_flops or 0)
+
+
 def test_updates_in_tokens_are_counted_once_lengths_are_known(tmp_path: Path) -> None:
     config = tiny(tmp_path, "stages=[joint]", "training.tokens_per_update=2000", "training.epochs=1")
     assert plan_run(config).costs.total.updates is None

@@ -32,6 +32,7 @@ def write_run(
     rows: str = "f" * 64,
     counts: np.ndarray = COUNTS,
     predictions: bool = True,
+    kfold: int | None = None,
     train_rows: int = 100,
 ) -> Path:
     """A run of ``arm`` whose predictions are better by ``gain``; its scores are theirs."""
@@ -48,6 +49,7 @@ def write_run(
             "selected_step": 2,
             "train_rows": train_rows,
             "train_rows_official": 100,
+            "kfold": kfold,
             "splits": {"dev": {"metrics": found, "rows": ROWS, "rows_official": ROWS, "rows_sha256": rows}},
         }
         directory = run.stage(stage, None if stage == "joint" else name)

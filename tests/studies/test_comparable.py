@@ -62,6 +62,17 @@ def test_other_rows_are_never_compared(tmp_path: Path) -> None:
     assert "--allow-different" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("folds", "told"), [(None, "on dev"), (3, "on train and dev in 3 folds")])
+def test_scores_of_other_folds_or_none_are_never_compared(folds: int | None, told: str, tmp_path: Path) -> None:
+    write_study(tmp_path, {"folded": 0.0}, seeds=(1,), kfold=5)
+    write_run(tmp_path / "runs" / "tuned" / "seed-1", "t", 1, kfold=folds, data="e" * 64)
+    arms = scored_arms(find_runs([tmp_path]))
+    match = f"rows: glue/cola: folded is scored on train and dev in 5 folds, tuned {told}"
+    with pytest.raises(ConfigError, match=match) as caught:
+        check_comparable(arms, arms[0], ["data", "selection"])
+    assert "different files" not in str(caught.value), "only what all else follows from is named"
+
+
 def test_another_definition_of_the_score_is_never_compared(tmp_path: Path) -> None:
     two_arms(tmp_path)
     path = tmp_path / "runs" / "tuned" / "seed-1" / "result.json"

@@ -1,5 +1,6 @@
 """Which runs are started, in which order, and what their ends mean; the runs themselves are played."""
 
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -40,6 +41,12 @@ class PlayedLauncher:
     def start(self, start: Start) -> None:
         self.started.append(start.run.title)
         self._playing.append(start.run)
+
+    def takes_over(self, directory: Path) -> bool:
+        return False
+
+    def queued(self) -> frozenset[Path]:
+        return frozenset()
 
     def ended(self) -> list[Ended]:
         playing, self._playing = self._playing, []
@@ -154,6 +161,47 @@ def test_a_run_in_use_is_left_alone_and_looked_at_again(tmp_path: Path) -> None:
     outcome = carry_out(tmp_path, launcher)
     assert launcher.started == ["a, seed 2", "b, seed 1", "b, seed 2"]
     assert len(outcome.complete) == 4
+
+
+def test_a_run_in_use_that_the_launcher_knows_of_is_taken_over(tmp_path: Path) -> None:
+    (run, *_) = expand(study(arms=ARMS), tmp_path)
+    lock = RunLock(RunDirectory(run.directory).lock)
+    lock.__enter__()
+
+    class Knowing(PlayedLauncher):
+        def takes_over(self, directory: Path) -> bool:
+            return directory == run.directory
+
+    def play(other: PlannedRun) -> int:
+        if other.title == "a, seed 1":
+            lock.__exit__(None, None, None)
+        return complete(other)
+
+    launcher = Knowing(play)
+    carry_out(tmp_path, launcher)
+    assert launcher.started[0] == "a, seed 1"
+    assert len(launcher.started) == 4
+
+
+def test_runs_that_wait_on_a_cluster_are_shown_as_queued(tmp_path: Path) -> None:
+    shown = []
+
+    class Queueing(PlayedLauncher):
+        """Carries out one run at a time of those it was given."""
+
+        def queued(self) -> frozenset[Path]:
+            return frozenset(run.directory for run in self._playing[1:])
+
+        def ended(self) -> list[Ended]:
+            if self._playing:
+                status = json.loads((tmp_path / "status.json").read_text())
+                shown.append((status["counts"]["running"], status["counts"]["queued"], list(status["runs"].values())))
+            first, self._playing = self._playing[:1], self._playing[1:]
+            return [Ended(run.directory, self._play(run)) for run in first]
+
+    carry_out(tmp_path, Queueing(complete, at_once=4))
+    assert [counts[:2] for counts in shown] == [(1, 3), (1, 2), (1, 1), (1, 0)]
+    assert shown[1][2] == ["complete", "running", "queued", "queued"]
 
 
 def test_a_run_that_somebody_else_takes_meanwhile_is_no_failure(tmp_path: Path) -> None:

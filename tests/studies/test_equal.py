@@ -32,6 +32,38 @@ def test_updates_of_all_models_and_of_the_run_it_starts_from_count() -> None:
     assert "start" not in str(caught.value)
 
 
+def test_a_run_that_replays_another_is_expected_to_draw_what_that_one_does() -> None:
+    arms = {
+        "uniform": ["sampling=uniform"],
+        "replayed": ["sampling=replay", "sampling.from=arm:uniform", "optimizer.beta1=0.5"],
+    }
+    assert "as often in every arm" in checked("target_examples", arms)
+    assert checked("updates", arms) == "equal: every arm takes 8 updates in all"
+    with pytest.raises(ConfigError, match="replayed: mini/entail2"):
+        checked("target_examples", {**arms, "more": [*arms["uniform"], "training.updates=16"]})
+
+
+def test_one_fold_stands_for_all() -> None:
+    made = study(equal="updates", arms={"a": [], "b": ["sampling=uniform"]}, folds=3)
+    assert check_equal(made, expand(made, OUT)) == "equal: every arm takes 8 updates in all"
+
+
+def test_only_the_stage_and_the_tasks_that_a_run_goes_on_from_count() -> None:
+    alone = ["init.from=arm:start", "init.stage=single", "stages=[finetune]", "finetune.training.updates=3"]
+    arms = {
+        "start": ["stages=[single,joint]", "single.training.updates=8", "joint.training.updates=50"],
+        "all": alone,
+        "two": [*alone, "tasks=[mini/entail2,mini/similarity]", "finetune.training.updates=4"],
+        "joint": ["stages=[joint]", "training.updates=33"],
+    }
+    with pytest.raises(ConfigError, match="two: updates 24") as caught:
+        checked("updates", arms)
+    assert "all: updates 33" in str(caught.value)
+    arms["two"] = [*arms["two"], "init.task=mini/entail2"]
+    with pytest.raises(ConfigError, match="two: updates 32"):
+        checked("updates", arms)
+
+
 def test_examples_of_a_task_count_where_it_is_trained() -> None:
     rows = ["training.rows_per_update=30", "stages=[joint]"]
     arms: dict[str, Any] = {

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mtl.config.hashes import difference
+from mtl.config.replayed import replayed_run
 from mtl.errors import ConfigError
 from mtl.studies.expand import PlannedRun, expand
 from mtl.studies.spec import StudySpec, validate_study
@@ -174,14 +175,57 @@ def test_a_run_waits_for_the_run_of_its_seed_that_it_starts_from() -> None:
     assert arms(runs) == [("later", "same"), ("first",)]
     first = {run.seed: run for run in runs if "first" in run.arms}
     for run in runs[:2]:
-        assert run.waits_for == first[run.seed].directory
-        assert run.config.init.from_ == str(run.waits_for)
+        assert run.waits_for == (first[run.seed].directory,)
+        assert run.config.init.from_ == str(run.starts_from)
     # Another start makes another run, whatever else is equal.
     other = runs_of(arms={"later": ["init.from=arm:first"], "first": []})
     assert other[0].identity != runs[0].identity
     assert "there is no arm" not in refused(arms={"a": ["init.from=arm:b"]})
     assert "names the arm b, which the study does not have" in refused(arms={"a": ["init.from=arm:b"]})
+    alone = ["init.from=arm:b", "init.stage=single", "stages=[finetune]"]
+    assert "the arm b has only the stages ['joint']" in refused(arms={"a": alone, "b": []})
+    one = ["stages=[single]", "tasks=[mini/entail2]"]
+    assert "mini/acceptability, mini/similarity, which the arm b does not" in refused(arms={"a": alone, "b": one})
     assert "a -> b -> a" in refused(arms={"a": ["init.from=arm:b"], "b": ["init.from=arm:a"]})
+
+
+def test_a_run_replays_the_run_of_its_seed_that_it_names() -> None:
+    arms_of: dict[str, list[str]] = {
+        "later": ["sampling=replay", "sampling.from=arm:first", "optimizer.beta1=0.5"],
+        "blocks": ["joint.sampling={kind: replay, from: arm:first}", "optimizer.beta1=0.5", "init.from=arm:other"],
+        "first": ["sampling=uniform"],
+        "other": [],
+    }
+    runs = runs_of(arms=arms_of)
+    first, other = ({run.seed: run.directory for run in runs if name in run.arms} for name in ("first", "other"))
+    for run in runs:
+        if run.arms[0] in ("later", "blocks"):
+            assert run.replays == first[run.seed]
+            assert replayed_run(run.config) == str(first[run.seed])
+        if run.arms == ("blocks",):
+            assert run.waits_for == (other[run.seed], first[run.seed])
+    again = runs_of(arms={**arms_of, "first": ["sampling.temperature=3"]})
+    assert again[0].identity != runs[0].identity, "what is replayed makes another run"
+    assert "sampling.from names the arm b" in refused(arms={"a": ["sampling=replay", "sampling.from=arm:b"]})
+    circle = {"a": ["sampling=replay", "sampling.from=arm:b"], "b": ["init.from=arm:a"]}
+    assert "a -> b -> a" in refused(arms=circle)
+    assert "set sampling.from" in refused(arms={"a": ["sampling=replay"]})
+
+
+def test_a_study_in_folds_has_a_run_for_each() -> None:
+    arms_of = {"a": ["init.from=arm:b"], "b": ["sampling=uniform"]}
+    runs = runs_of(arms=arms_of, folds=3)
+    assert [(run.arms, run.seed, run.fold) for run in runs] == [
+        ((arm,), seed, fold) for arm in ("a", "b") for seed in (1, 2) for fold in (0, 1, 2)
+    ]
+    sources = {(run.seed, run.fold): run.directory for run in runs if run.arms == ("b",)}
+    for run in runs:
+        assert (run.config.splits.kfold, run.config.splits.fold) == (3, run.fold)
+        assert run.directory == OUT / "runs" / run.arms[0] / f"seed-{run.seed}-fold-{run.fold}-{run.identity[:8]}"
+        assert run.title == f"{run.arms[0]}, seed {run.seed}, fold {run.fold}"
+        assert run.starts_from == (sources[run.seed, run.fold] if run.arms == ("a",) else None)
+    assert len({run.identity for run in runs}) == 12
+    assert not {run.identity for run in runs} & {run.identity for run in runs_of(arms=arms_of, folds=4)}
 
 
 @pytest.mark.parametrize(

@@ -13,19 +13,32 @@ EXPERIMENTS = sorted((Path(__file__).resolve().parents[2] / "experiments").glob(
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_a_study_has_a_question_and_one_comparison_and_can_be_started(path: Path) -> None:
-    study = read_study(path)
+def test_a_study_has_a_question_and_one_comparison_and_can_be_started(
+    path: Path, request: pytest.FixtureRequest
+) -> None:
+    settings = []
+    if "glue" in path.read_text(encoding="utf-8"):
+        settings = [f"data.root={request.getfixturevalue('shared_data')}"]
+    study = read_study(path, settings)
     assert study.name == path.stem
     assert study.question.endswith("?")
     assert study.primary is not None
     runs = expand(study, Path("out"))
-    assert len(runs) >= 15
+    assert len(study.seeds) >= 3
+    assert len(runs) >= 2 * len(study.seeds)
     check_equal(study, runs)
 
 
 def test_the_sampling_study_is_as_large_as_it_says() -> None:
     (path,) = (path for path in EXPERIMENTS if path.stem == "mini_sampling")
     assert len(expand(read_study(path), Path("out"))) == 25
+
+
+def test_make_quickstart_carries_out_its_study_and_shows_it(repository: Path) -> None:
+    recipe = (repository / "Makefile").read_text(encoding="utf-8").split("\nquickstart:")[1]
+    assert "study experiments/quickstart.yaml --launcher local --out $(QUICKSTART)" in recipe
+    for shown in ("table $(QUICKSTART)", "plot forest $(QUICKSTART) --out", "report $(QUICKSTART)"):
+        assert f"$(BIN)/mtl {shown}" in recipe
 
 
 def test_the_example_of_the_readme_can_be_started(repository: Path, tmp_path: Path) -> None:

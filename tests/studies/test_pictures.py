@@ -61,8 +61,8 @@ def test_the_numbers_of_the_forest_are_those_of_the_table(table: StudyTable, stu
             each for each in table.comparisons if each.arm == line["arm"] and line["row"].split(" ")[0] == each.row.name
         )
         assert found.estimate is not None
-        assert (float(line["low"]), float(line["high"])) == (found.estimate.low, found.estimate.high)
-        assert float(line["detectable"]) == found.detectable
+        shown = [float(line[name]) for name in ("low", "high", "detectable")]
+        assert shown == pytest.approx([found.estimate.low, found.estimate.high, found.detectable], rel=1e-11)
         assert line["distinguishable"] == str(int(found.distinguishable))
 
 

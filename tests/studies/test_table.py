@@ -3,7 +3,7 @@ from synthetic_results import a_result
 
 from mtl.records import SplitRecord, TaskRecord
 from mtl.studies.layout import lay_out
-from mtl.studies.notes import other_rows
+from mtl.studies.notes import is_partial, other_rows
 from mtl.studies.table import arm_tables
 
 RTE, WNLI, COLA = ("glue/rte", 70.0, 277, 277), ("glue/wnli", 56.0, 71, 71), ("glue/cola", 60.0, 1043, 1043)
@@ -150,7 +150,7 @@ def test_markdown() -> None:
     assert "- \\* glue/rte dev: 100 rows" in text
 
 
-def test_csv_is_unrounded_and_a_line_for_each_stage() -> None:
+def test_csv_has_twelve_digits_and_a_line_for_each_stage() -> None:
     third = 200 / 3
     runs = [
         a_result({"single": (("glue/rte", third, 277, 277),), "joint": (RTE,)}),
@@ -158,8 +158,8 @@ def test_csv_is_unrounded_and_a_line_for_each_stage() -> None:
     ]
     lines = lay_out(arm_tables(runs), "csv").splitlines()
     assert lines[0] == "arm,task,score,partial,stage,mean,deviation,n"
-    assert lines[1].startswith(f"{'a' * 64},glue/rte,accuracy,0,single,{third + 0.5!r},0.707")
-    assert lines[2] == f"{'a' * 64},glue/rte,accuracy,0,joint,70.0,,1"
+    assert lines[1].startswith(f"{'a' * 64},glue/rte,accuracy,0,single,67.1666666667,0.707106781187,2")
+    assert lines[2] == f"{'a' * 64},glue/rte,accuracy,0,joint,70,,1"
 
 
 def test_a_task_trained_on_part_of_its_rows_is_marked() -> None:
@@ -174,4 +174,11 @@ def test_a_task_trained_on_part_of_its_rows_is_marked() -> None:
         splits={"dev": split},
     )
     assert other_rows(task) == [("train", 12259, 104743)]
-    assert other_rows(task.model_copy(update={"train_rows": 104743})) == []
+    assert is_partial(task)
+    whole = task.model_copy(update={"train_rows": 104743})
+    assert other_rows(whole) == []
+    assert not is_partial(whole)
+    assert is_partial(whole.model_copy(update={"labels_shuffled": True}))
+    own = split.model_copy(update={"rows": 40, "rows_official": None})
+    assert not is_partial(whole.model_copy(update={"splits": {"dev": own}}))
+    assert is_partial(whole.model_copy(update={"splits": {"dev": own.model_copy(update={"rows_at_hand": 90})}}))

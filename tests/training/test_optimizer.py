@@ -9,7 +9,7 @@ from transformers import AlbertConfig, AlbertModel
 
 from mtl.config.encoder import SequenceHeadSettings
 from mtl.config.training import OptimizerSettings
-from mtl.errors import DataError
+from mtl.errors import DataError, MtlError
 from mtl.models.load import wrap_model
 from mtl.models.multitask import MultitaskModel
 from mtl.training.optimizer import Optimizer, named_parameters
@@ -94,7 +94,8 @@ def test_clips_once_by_the_norm_over_encoder_and_heads(limit: float | None) -> N
             before[name] = parameter.grad.clone()
     norm = torch.cat([value.flatten() for value in before.values()]).norm()
     assert norm > 0.5
-    torch.testing.assert_close(optimizer.clip(), norm)
+    torch.testing.assert_close(optimizer.norm(), norm)
+    optimizer.step(0, ON, norm)
     factor = 1.0 if limit is None else min(1.0, limit / float(norm))
     for name, value in before.items():
         torch.testing.assert_close(named[name].grad, value * factor, rtol=1e-4, atol=0.0)
@@ -125,6 +126,41 @@ def test_skipped_step_changes_neither_weights_nor_state() -> None:
     assert not all(torch.equal(value, before[name]) for name, value in toy.weights().items())
 
 
+def test_no_memory_for_the_moments_is_no_matter_of_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = toy_training()
+
+    def exhausted() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(toy.optimizer._adamw, "step", exhausted)
+    with pytest.raises(MtlError, match="out of memory in the optimiser's step, for which smaller micro-batches"):
+        toy.run(0, 1)
+
+
+def test_a_norm_within_the_limit_changes_no_gradient() -> None:
+    toy = toy_training(optimizer={"clip_norm": 1e6})
+    toy.run(0, 1)
+    clipped, free = toy.gradients(), toy_training(optimizer={"clip_norm": None})
+    free.run(0, 1)
+    assert all(torch.equal(value, clipped[name]) for name, value in free.gradients().items())
+
+
+@pytest.mark.parametrize("micro_batches", [1, 3])
+def test_the_norm_over_the_rows_that_were_read_is_that_of_all(micro_batches: int) -> None:
+    toy = toy_training(
+        model=toy_model(encoder=wrap_model(toy_bert(), "native")),
+        micro_batches=micro_batches,
+        optimizer={"clip_norm": None},
+    )
+    norms = [float(result.gradient_norm) for result in toy.run(0, 2)]
+    whole = torch.cat([gradient.flatten() for gradient in toy.gradients().values()]).norm()
+    assert norms[-1] == pytest.approx(float(whole), rel=1e-5)
+    [kept] = toy.model.encoder.kept_gradients
+    rows = kept.rows()
+    assert rows is not None
+    assert rows.shape[0] < kept.table.shape[0]
+
+
 def test_state_belongs_to_its_parameters() -> None:
     toy = toy_training()
     toy.run(0, 2)
@@ -151,7 +187,8 @@ def test_extra_parameters_share_rate_and_clip() -> None:
     settings = OptimizerSettings(learning_rate=0.1, weight_decay=0.5, warmup=0.0, clip_norm=1.0)
     optimizer = Optimizer(model, settings, {PAIRS: SequenceHeadSettings()}, 10, [extra])
     extra.grad = torch.tensor([3.0, 4.0])
-    assert float(optimizer.clip()) == pytest.approx(5.0)
+    norm = optimizer.norm()
+    assert float(norm) == pytest.approx(5.0)
+    optimizer.step(0, ON, norm)
     torch.testing.assert_close(extra.grad, torch.tensor([0.6, 0.8]), rtol=1e-5, atol=0.0)
-    optimizer.step(0, ON)
     torch.testing.assert_close(extra.detach(), torch.tensor([0.9, 1.9]), rtol=1e-5, atol=0.0)

@@ -70,7 +70,7 @@ def drawn_training(sampler: Sampler, combine: Literal["share", "equal"], groups:
         optimizer={"clip_norm": None},
     )
     toy.planner.streams = [RememberedStream(s.task, s.seed, s.rows, s.lengths) for s in toy.planner.streams]
-    toy.optimizer.step = lambda step, skip: None  # type: ignore[method-assign]
+    toy.optimizer.step = lambda step, skip, norm: None  # type: ignore[method-assign]
     return toy
 
 

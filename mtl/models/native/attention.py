@@ -1,6 +1,7 @@
 """Attention over sequences grouped by length, from one fused projection. Reference: ``_attend`` of the packed way.
 
-Letters: T tokens, P places of all blocks, S sequences, L length of a block, H heads, Dh width of a head, D = H Dh.
+Letters: T tokens, R rows that the layers run on (T and some filler), P places of all blocks and one more for the
+filler, S sequences, L length of a block, H heads, Dh width of a head, D = H Dh.
 """
 
 from collections.abc import Sequence
@@ -11,184 +12,182 @@ import torch
 from torch import Tensor
 
 from mtl.data.blocks import Block, Blocks
-from mtl.models.dropout import DropoutContext, KeepMask, keep_attention, masked
+from mtl.models.masks import KeepMask, masked
+
+_LONGEST_IN_FP32 = 64
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """How packed tokens lie in the blocks of a batch, and back.
+    """How the rows of a batch lie in its blocks, and back.
 
-    ``places`` (P,) tokens by place; ``inverse`` (T,) places by token; ``valid`` (P, 1) is 0 at places past a sequence's
-    end, None where there are none. ``firsts`` (S,) is each sequence's first token in the order of the blocks, and
-    ``unsorted`` (S,) puts such rows back into the batch's order.
+    ``places`` (P,) rows by place: those past a sequence's end and the last one hold the first filler row. ``inverse``
+    (R,) places by row: filler is at the last one. So nothing but zeros reaches the gradient of either. ``past_ends``
+    (S H, 1, L) for each block is 0 at keys that may be attended to and minus infinity past their sequence's end; None
+    for a block without such. ``dtypes``: what each block is computed in. ``firsts`` (S,) is each sequence's first row
+    in the order of the blocks, and ``unsorted`` (S,) puts such rows back into the batch's order.
     """
 
     blocks: tuple[Block, ...]
     places: Tensor
     inverse: Tensor
-    valid: Tensor | None
+    past_ends: tuple[Tensor | None, ...]
+    dtypes: tuple[torch.dtype, ...]
     firsts: Tensor
     unsorted: Tensor
 
+    def split(self, by_place: Tensor) -> tuple[Tensor, ...]:
+        """What stands at the places (P, ...) of each block (S L, ...), and at last of the filler."""
+        return by_place.split_with_sizes([*(block.index.numel() for block in self.blocks), 1])
 
-def grouping(batch_blocks: Blocks, sequence_starts: Tensor, dtype: torch.dtype) -> Grouping:
-    """The grouping of a batch's blocks; ``dtype`` is that of ``valid``."""
-    blocks = batch_blocks.blocks
-    places = torch.cat([block.index.view(-1) for block in blocks])
-    valid = None
-    if any(block.valid is not None for block in blocks):
-        parts = [torch.ones_like(b.index, dtype=dtype) if b.valid is None else b.valid.to(dtype) for b in blocks]
-        valid = torch.cat([part.view(-1) for part in parts])[:, None]
+    def split_sequences(self, by_sequence: Tensor) -> tuple[Tensor, ...]:
+        """Rows of sequences in the order of the blocks (S, ...), by block."""
+        return by_sequence.split_with_sizes([block.index.shape[0] for block in self.blocks])
+
+
+def grouping(batch_blocks: Blocks, sequence_starts: Tensor, rows: int, heads: int, dtype: torch.dtype) -> Grouping:
+    """The grouping of a batch's blocks among ``rows``, more than it has tokens; ``dtype`` is that of the layers."""
+    blocks, inverse = batch_blocks.blocks, batch_blocks.inverse
+    tokens = inverse.shape[0]
+    places = [block.index if block.valid is None else block.index.where(block.valid, tokens) for block in blocks]
+    by_place = torch.cat([*(part.view(-1) for part in places), inverse.new_full((1,), tokens)])
+    by_row = torch.cat([inverse, inverse.new_full((rows - tokens,), by_place.shape[0] - 1)])
     firsts = torch.cat([block.index[:, 0] for block in blocks])
     unsorted = torch.searchsorted(sequence_starts, firsts).argsort()
-    return Grouping(blocks, places, batch_blocks.inverse, valid, firsts, unsorted)
+    dtypes = tuple(_block_dtype(block, dtype) for block in blocks)
+    past_ends = tuple(_past_end(block, heads, chosen) for block, chosen in zip(blocks, dtypes, strict=True))
+    return Grouping(blocks, by_place, by_row, past_ends, dtypes, firsts, unsorted)
 
 
-def attend(
-    projected_TE: Tensor, groups: Grouping, heads: int, drops: DropoutContext | None, rate: float, site_key: int
-) -> Tensor:
-    """Attended values (T, D) from queries, keys and values side by side (T, 3 D), every sequence for itself."""
-    gathered = _ToBlocks.apply(projected_TE, groups)  # type: ignore[no-untyped-call]
-    outputs = []
-    for block, part in zip(groups.blocks, _split(gathered, groups), strict=True):
-        keys = None if drops is None else drops.token_keys[0][block.index]
-        keep = None if keys is None else keep_attention(keys, heads, block.index.shape[1], rate, site_key)
-        outputs.append(_SelfAttention.apply(part, block, heads, keep))  # type: ignore[no-untyped-call]
-    out: Tensor = _FromBlocks.apply(torch.cat(outputs), groups)  # type: ignore[no-untyped-call]
+def _block_dtype(block: Block, dtype: torch.dtype) -> torch.dtype:
+    """fp32 for short sequences on a CPU: its bf16 products are compiled for every shape, and no faster at these."""
+    short = block.index.shape[1] <= _LONGEST_IN_FP32
+    return torch.float32 if short and block.index.device.type == "cpu" else dtype
+
+
+def _past_end(block: Block, heads: int, dtype: torch.dtype) -> Tensor | None:
+    if block.valid is None:
+        return None
+    past_end = torch.zeros_like(block.valid, dtype=dtype).masked_fill_(~block.valid, float("-inf"))
+    return past_end.repeat_interleave(heads, dim=0)[:, None]
+
+
+def attend(projected_RE: Tensor, groups: Grouping, heads: int, keeps: Sequence[KeepMask | None]) -> Tensor:
+    """Attended values (R, D) from queries, keys and values side by side (R, 3 D), every sequence for itself.
+
+    ``keeps`` holds the dropout mask (S, H, L, L) of each block. Filler gets zeros.
+    """
+    out: Tensor = _Attention.apply(groups, heads, keeps, projected_RE)  # type: ignore[no-untyped-call]
     return out
 
 
 def attend_from_first(
-    queries_SD: Tensor,
-    projected_TE: Tensor,
-    groups: Grouping,
-    heads: int,
-    drops: DropoutContext | None,
-    rate: float,
-    site_key: int,
+    queries_SD: Tensor, projected_RE: Tensor, groups: Grouping, heads: int, keeps: Sequence[KeepMask | None]
 ) -> Tensor:
-    """The same for each sequence's first token alone: queries (S, D) in the blocks' order, keys and values (T, 2 D)."""
-    gathered = _ToBlocks.apply(projected_TE, groups)  # type: ignore[no-untyped-call]
-    sizes = [block.index.shape[0] for block in groups.blocks]
-    outputs = []
-    for block, query, part in zip(groups.blocks, torch.split(queries_SD, sizes), _split(gathered, groups), strict=True):
-        keys = None if drops is None else drops.token_keys[0][block.index[:, :1]]
-        keep = None if keys is None else keep_attention(keys, heads, block.index.shape[1], rate, site_key)
-        outputs.append(_FirstAttention.apply(query, part, block, heads, keep))  # type: ignore[no-untyped-call]
-    return torch.cat(outputs)
+    """The same for each sequence's first token alone: queries (S, D) in the blocks' order, keys and values (R, 2 D)."""
+    out: Tensor = _Attention.apply(groups, heads, keeps, projected_RE, queries_SD)  # type: ignore[no-untyped-call]
+    return out
 
 
-def _split(gathered: Tensor, groups: Grouping) -> tuple[Tensor, ...]:
-    return torch.split(gathered, [block.index.numel() for block in groups.blocks])
-
-
-class _ToBlocks(torch.autograd.Function):
-    """Rows by place; backward takes each token's row from its own place. Gradients of places past an end are zero."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, groups: Grouping) -> Tensor:
-        ctx.groups = groups
-        return rows.index_select(0, groups.places)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return gradient.index_select(0, ctx.groups.inverse), None
-
-
-class _FromBlocks(torch.autograd.Function):
-    """Rows by token; backward gives places past an end, which no token reads, a gradient of zero."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, groups: Grouping) -> Tensor:
-        ctx.groups = groups
-        return rows.index_select(0, groups.inverse)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        spread = gradient.index_select(0, ctx.groups.places)
-        return (spread if ctx.groups.valid is None else spread.mul_(ctx.groups.valid)), None
-
-
-class _SelfAttention(torch.autograd.Function):
-    """(S L, 3 D) to (S L, D)."""
-
-    @staticmethod
-    def forward(ctx: Any, projected: Tensor, block: Block, heads: int, keep: KeepMask | None) -> Tensor:
-        size, length = block.index.shape
-        query, key, value = _by_head(projected, 3, size, length, heads)
-        out, probabilities, kept = _forward(query, key, value, block, heads, keep)
-        ctx.save_for_backward(query, key, value, probabilities, kept)
-        ctx.shape, ctx.keep = (size, length, heads), keep
-        return _side_by_side([out], *ctx.shape)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        [gradient] = _by_head(gradient, 1, *ctx.shape)
-        return _side_by_side(_backward(gradient, ctx.saved_tensors, ctx.keep), *ctx.shape), None, None, None
-
-
-class _FirstAttention(torch.autograd.Function):
-    """(S, D) and (S L, 2 D) to (S, D)."""
+class _Attention(torch.autograd.Function):
+    """All blocks of a layer: gathered from rows, attended block by block, and brought back."""
 
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, projected: Tensor, block: Block, heads: int, keep: KeepMask | None
+        ctx: Any,
+        groups: Grouping,
+        heads: int,
+        keeps: Sequence[KeepMask | None],
+        projected: Tensor,
+        queries: Tensor | None = None,
     ) -> Tensor:
-        size, length = block.index.shape
-        [query] = _by_head(queries, 1, size, 1, heads)
-        key, value = _by_head(projected, 2, size, length, heads)
-        out, probabilities, kept = _forward(query, key, value, block, heads, keep)
-        ctx.save_for_backward(query, key, value, probabilities, kept)
-        ctx.shape, ctx.keep = (size, length, heads), keep
-        return _side_by_side([out], size, 1, heads)
+        """Queries of first tokens alone, or of all tokens among what is projected."""
+        ctx.groups, ctx.heads, ctx.keeps = groups, heads, keeps
+        gathered = groups.split(projected.index_select(0, groups.places))
+        asked = None if queries is None else groups.split_sequences(queries)
+        width = projected.shape[1] // 3 if queries is None else queries.shape[1]
+        attended = projected.new_empty((groups.places if queries is None else groups.firsts).shape[0], width)
+        outputs = groups.split(attended) if queries is None else groups.split_sequences(attended)
+        saved: list[Tensor] = []
+        for number, (block, dtype) in enumerate(zip(groups.blocks, groups.dtypes, strict=True)):
+            own = [gathered[number]] if asked is None else [asked[number], gathered[number]]
+            size = block.index.shape[0]
+            query, key, value = (part for rows in own for part in _by_head(rows, size, heads, width, dtype))
+            out, probabilities, kept = _forward(query, key, value, groups.past_ends[number], keeps[number])
+            _to_rows(outputs[number], [out], size, heads)
+            saved += [query, key, value, probabilities, kept]
+        ctx.save_for_backward(*saved)
+        if queries is not None:
+            return attended
+        attended[-1] = 0
+        return attended.index_select(0, groups.inverse)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        size, length, heads = ctx.shape
-        [gradient] = _by_head(gradient, 1, size, 1, heads)
-        to_query, *others = _backward(gradient, ctx.saved_tensors, ctx.keep)
-        to_queries = _side_by_side([to_query], size, 1, heads)
-        return to_queries, _side_by_side(others, size, length, heads), None, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        groups, heads, saved = ctx.groups, ctx.heads, ctx.saved_tensors
+        whole, width = len(ctx.needs_input_grad) == 4, gradient.shape[1]
+        spread = groups.split(gradient.index_select(0, groups.places)) if whole else groups.split_sequences(gradient)
+        to_projected = gradient.new_empty(groups.places.shape[0], (3 if whole else 2) * width)
+        to_projected[-1] = 0
+        parts = groups.split(to_projected)
+        to_queries = [] if whole else [gradient.new_empty(gradient.shape)]
+        asked = [groups.split_sequences(each) for each in to_queries]
+        for number, (block, dtype) in enumerate(zip(groups.blocks, groups.dtypes, strict=True)):
+            size = block.index.shape[0]
+            [to_output] = _by_head(spread[number], size, heads, width, dtype)
+            found = _backward(to_output, saved[5 * number : 5 * number + 5], ctx.keeps[number])
+            for part in asked:
+                _to_rows(part[number], [found.pop(0)], size, heads)
+            _to_rows(parts[number], found, size, heads)
+        return None, None, None, to_projected.index_select(0, groups.inverse), *to_queries
 
 
 def _forward(
-    query: Tensor, key: Tensor, value: Tensor, block: Block, heads: int, keep: KeepMask | None
+    query: Tensor, key: Tensor, value: Tensor, past_end: Tensor | None, keep: KeepMask | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Outputs (S H, Lq, Dh), the probabilities, and those that dropout kept, unscaled."""
-    scores = torch.bmm(query, key.transpose(1, 2)).mul_(query.shape[-1] ** -0.5)
-    if block.valid is not None:
-        past_end = torch.zeros_like(block.valid, dtype=scores.dtype).masked_fill_(~block.valid, float("-inf"))
-        scores.view(block.index.shape[0], heads, *scores.shape[1:]).add_(past_end[:, None, None, :])
+    scores = _product(query, key.transpose(1, 2), query.shape[-1] ** -0.5, past_end)
     probabilities = torch.softmax(scores, dim=-1)
     if keep is None:
         return torch.bmm(probabilities, value), probabilities, probabilities
     kept = masked(probabilities, keep)
-    return torch.bmm(kept, value).mul_(keep.scale), probabilities, kept
+    return _product(kept, value, keep.scale), probabilities, kept
 
 
 def _backward(gradient: Tensor, saved: Sequence[Tensor], keep: KeepMask | None) -> list[Tensor]:
     """Gradients of query, key and value from that of the outputs and what forward saved."""
     query, key, value, probabilities, kept = saved
-    if keep is not None:
-        gradient = gradient * keep.scale
-    to_value = torch.bmm(kept.transpose(1, 2), gradient)
-    to_probabilities = torch.bmm(gradient, value.transpose(1, 2))
+    scale = 1.0 if keep is None else keep.scale
+    to_value = _product(kept.transpose(1, 2), gradient, scale)
+    to_probabilities = _product(gradient, value.transpose(1, 2), scale)
     if keep is not None:
         to_probabilities = masked(to_probabilities, keep)
     to_scores = torch._softmax_backward_data(to_probabilities, probabilities, -1, probabilities.dtype)
-    to_scores.mul_(query.shape[-1] ** -0.5)
-    return [torch.bmm(to_scores, key), torch.bmm(to_scores.transpose(1, 2), query), to_value]
+    factor = query.shape[-1] ** -0.5
+    return [_product(to_scores, key, factor), _product(to_scores.transpose(1, 2), query, factor), to_value]
 
 
-def _by_head(rows: Tensor, parts: int, size: int, length: int, heads: int) -> tuple[Tensor, ...]:
-    """(S L, parts D) to ``parts`` tensors (S H, L, Dh)."""
-    split = rows.view(size, length, parts, heads, -1).permute(2, 0, 3, 1, 4).contiguous()
-    return split.view(parts, size * heads, length, -1).unbind(0)
+def _product(first: Tensor, second: Tensor, factor: float, added: Tensor | None = None) -> Tensor:
+    """``added + factor (first @ second)`` by matrix, rounded once."""
+    if added is None:
+        # With a beta of zero it is not read.
+        return torch.baddbmm(first.new_empty(()), first, second, beta=0.0, alpha=factor)
+    return torch.baddbmm(added, first, second, alpha=factor)
 
 
-def _side_by_side(parts: list[Tensor], size: int, length: int, heads: int) -> Tensor:
-    """The way back: ``parts`` tensors (S H, L, Dh) to (S L, parts D)."""
-    if len(parts) == 1:
-        return parts[0].view(size, heads, length, -1).transpose(1, 2).reshape(size * length, -1)
-    joined = torch.stack([part.view(size, heads, length, -1).transpose(1, 2) for part in parts], dim=2)
-    return joined.view(size * length, -1)
+def _by_head(rows: Tensor, size: int, heads: int, width: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    """(S L, n D) to n tensors (S H, L, Dh) of ``dtype``."""
+    seen = _seen_by_head(rows, rows.shape[1] // width, size, heads)
+    split = torch.empty(seen.shape, dtype=dtype, device=rows.device).copy_(seen)
+    return split.view(seen.shape[0], size * heads, *seen.shape[3:]).unbind(0)
+
+
+def _to_rows(rows: Tensor, parts: Sequence[Tensor], size: int, heads: int) -> None:
+    """The way back: n tensors (S H, L, Dh) into ``rows`` (S L, n D)."""
+    for seen, part in zip(_seen_by_head(rows, len(parts), size, heads), parts, strict=True):
+        seen.copy_(part.view(seen.shape))
+
+
+def _seen_by_head(rows: Tensor, parts: int, size: int, heads: int) -> Tensor:
+    """(S L, n D) seen as (n, S, H, L, Dh)."""
+    return rows.view(size, rows.shape[0] // size, parts, heads, -1).permute(2, 0, 3, 1, 4)

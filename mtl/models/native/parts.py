@@ -31,10 +31,21 @@ class LayerParts:
 
 
 @dataclass(frozen=True)
+class EmbeddingParts:
+    """Three tables whose entries are added up, a norm and dropout."""
+
+    words: nn.Embedding
+    types: nn.Embedding
+    positions: nn.Embedding
+    norm: nn.LayerNorm
+    dropout: KeyedDropout
+
+
+@dataclass(frozen=True)
 class EncoderParts:
     """The embeddings, the projection to the layers' width where it differs (ELECTRA), and the layers."""
 
-    embeddings: Any
+    embeddings: EmbeddingParts
     projection: nn.Linear | None
     layers: tuple[LayerParts, ...]
 
@@ -56,7 +67,17 @@ def parts_of(model: Any) -> EncoderParts:
     paths = {module: path for path, module in model.named_modules()}
     heads = int(model.config.num_attention_heads)
     layers = tuple(_layer(layer, heads, paths) for layer in model.encoder.layer)
-    return EncoderParts(model.embeddings, getattr(model, "embeddings_project", None), layers)
+    return EncoderParts(_embeddings(model.embeddings), getattr(model, "embeddings_project", None), layers)
+
+
+def _embeddings(embeddings: Any) -> EmbeddingParts:
+    return EmbeddingParts(
+        words=embeddings.word_embeddings,
+        types=embeddings.token_type_embeddings,
+        positions=embeddings.position_embeddings,
+        norm=embeddings.LayerNorm,
+        dropout=embeddings.dropout,
+    )
 
 
 def _layer(layer: Any, heads: int, paths: dict[nn.Module, str]) -> LayerParts:

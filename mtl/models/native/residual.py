@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mtl.models.dropout import KeepMask, masked
+from mtl.models.masks import KeepMask, masked
 
 
 def residual_norm(inputs_RD: Tensor, residual_RD: Tensor, norm: nn.LayerNorm, keep: KeepMask | None) -> Tensor:

@@ -31,16 +31,22 @@ class Ended:
 
 
 class Launcher(Protocol):
-    """Starts runs, each resumed where it was begun before, and tells which have ended. What is started, and whether
-    the end was a good one, is not for it to decide.
-    """
+    """Starts runs, each resumed where it was begun before, and tells which have ended; it decides nothing."""
 
     def room(self) -> int:
         """How many more runs can be started now."""
         ...
 
+    def takes_over(self, directory: Path) -> bool:
+        """Whether a run in use may be started all the same: an earlier launcher of this study started what is at it."""
+        ...
+
     def start(self, start: Start) -> None:
         """Start a run, or have it started by the next call of ``ended``."""
+        ...
+
+    def queued(self) -> frozenset[Path]:
+        """Of the runs that were started and have not ended, those that wait for a place to be carried out at."""
         ...
 
     def ended(self) -> list[Ended]:

@@ -26,6 +26,9 @@ class InlineLauncher:
     def room(self) -> int:
         return 0 if self._ended else 1
 
+    def takes_over(self, directory: Path) -> bool:
+        return False
+
     def start(self, start: Start) -> None:
         run = RunDirectory(start.run.directory)
         run.path.mkdir(parents=True, exist_ok=True)
@@ -41,6 +44,9 @@ class InlineLauncher:
             else:
                 code = 0
         self._ended.append(Ended(run.path, code))
+
+    def queued(self) -> frozenset[Path]:
+        return frozenset()
 
     def ended(self) -> list[Ended]:
         found, self._ended = self._ended, []

@@ -26,10 +26,16 @@ class LocalLauncher:
     def room(self) -> int:
         return len(self._free)
 
+    def takes_over(self, directory: Path) -> bool:
+        return False
+
     def start(self, start: Start) -> None:
         place = self._free.pop(0)
         process = start_worker(start.config, start.run.directory, self._plugins, place.environment())
         self._working[start.run.directory] = (process, place)
+
+    def queued(self) -> frozenset[Path]:
+        return frozenset()
 
     def ended(self) -> list[Ended]:
         found = []
@@ -65,13 +71,15 @@ def places_for(runs: Sequence[PlannedRun], workers: int | None, runs_per_device:
     """A place for each of ``workers`` processes on this machine.
 
     Where the runs use GPUs, each place has as many of them as ``training.devices`` says, at most ``runs_per_device``
-    places share one, and by default there are as many places as that allows. On a CPU there is one by default, and the
-    cores are shared out equally, unless OMP_NUM_THREADS says what each process is to take.
+    places share one, and by default there are as many places as that allows. On a CPU there are by default as many as
+    have a core for each of the threads that ``training.threads`` says, one where it does not; the cores are shared out
+    equally, unless OMP_NUM_THREADS says what each process is to take.
     """
     gpus = _visible_gpus() if any(_may_use_gpu(run.config) for run in runs) else []
     if not gpus:
-        count = workers or 1
-        share = max(1, (usable_cores() or 1) // count)
+        cores = usable_cores() or 1
+        count = workers or _most_at_once(runs, cores)
+        share = max(1, cores // count)
         return [Place(threads=None if "OMP_NUM_THREADS" in os.environ else share)] * count
     each = max(run.config.training.devices for run in runs)
     groups = [tuple(gpus[first : first + each]) for first in range(0, len(gpus) - each + 1, each)]
@@ -83,6 +91,13 @@ def places_for(runs: Sequence[PlannedRun], workers: int | None, runs_per_device:
             "lower it, raise --runs-per-device, or set training.device=cpu"
         )
     return places[:workers]
+
+
+def _most_at_once(runs: Sequence[PlannedRun], cores: int) -> int:
+    """How many of the runs, any of them, find a core for each of their threads; a run that sets none takes all."""
+    settings = [run.config.training for run in runs]
+    each = max(training.devices * (training.threads or cores) for training in settings)
+    return min(len(runs), max(1, cores // each))
 
 
 def _may_use_gpu(config: RunConfig) -> bool:

@@ -19,9 +19,10 @@ def start_worker(
 ) -> "subprocess.Popen[bytes]":
     """Start or resume the run with the settings in ``config``; what it says is added to its log.txt.
 
-    The process is in a session of its own, so that Ctrl-C reaches it only through whoever started it. On Linux the
-    system sends it SIGTERM when the thread that called this ends, however it ends, so that it saves itself and stops;
-    elsewhere it finishes the run.
+    The process is in a session of its own, so that Ctrl-C reaches it only through whoever started it. It ignores
+    SIGUSR2, which Slurm sends to all processes of a job whose time is nearly over, and which would kill it. On Linux
+    the system sends it SIGTERM when the thread that called this ends, however it ends, so that it saves itself and
+    stops; elsewhere it finishes the run.
     """
     run = RunDirectory(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -36,21 +37,25 @@ def start_worker(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_bound_to_parent(),
+            preexec_fn=_prepared(),
         )
 
 
-def _bound_to_parent() -> Callable[[], None] | None:
-    """What the new process does first: asks for SIGTERM at its parent's death. None where no system offers that."""
-    if not sys.platform.startswith("linux"):
-        return None
+def _prepared() -> Callable[[], None]:
+    """What the new process does first: it ignores SIGUSR2 and, where the system offers that, asks for SIGTERM at its
+    parent's death.
+    """
     # Loaded here, since little may be done between fork and exec.
-    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+    prctl = ctypes.CDLL(None).prctl if sys.platform.startswith("linux") else None
+    parent = os.getpid()
 
-    def ask() -> None:
+    def prepare() -> None:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+        if prctl is None:
+            return
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
             # It died before it could be asked about.
             os.kill(os.getpid(), signal.SIGTERM)
 
-    return ask
+    return prepare

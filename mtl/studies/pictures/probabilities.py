@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig
+from mtl.data.subsets import WHOLE
+from mtl.data.task_sequence import TaskSequence
 from mtl.errors import ConfigError
 from mtl.sampling.registry import make_sampler
 from mtl.stages.sizes import sampler_sizes, training_rows
@@ -16,7 +18,7 @@ from mtl.studies.find import FoundRun
 from mtl.studies.pictures.picture import Drawing, Source
 from mtl.studies.run_settings import settings_of
 from mtl.studies.scored_arms import Arm
-from mtl.studies.sequences import TaskSequence, sequences
+from mtl.studies.sequences import sequences
 from mtl.tasks import registry
 
 WINDOWS = 25
@@ -91,8 +93,8 @@ def _of_arm(arm: Arm, number: int) -> tuple[list[SharePoint], list[str]]:
 
 
 def _joint_sequence(arm: Arm, run: FoundRun) -> TaskSequence | None:
-    (found,) = sequences(arm, run, arm.tasks[0])
-    return found
+    # Of runs in folds the first: all draw alike, from training rows that differ in number by a few at most.
+    return sequences(arm, run, arm.tasks[0])[0]
 
 
 def _window_shares(sequence: TaskSequence, tasks: Sequence[str], ends: npt.NDArray[np.int64]) -> Shares:
@@ -111,6 +113,8 @@ def _planned(arm: Arm, run: FoundRun, tasks: Sequence[str], updates: int) -> Sha
     if config is None:
         return "neither the run's config.yaml nor its study's study.yaml is there"
     settings = resolve_stage(config, "joint", None)
+    if settings.sampling.kind == "replay":
+        return "they are what another run drew"
     if settings.training.rows_per_update is None:
         return "they are of tokens, and what was drawn is counted in examples"
     unknown = [task for task in tasks if task not in registry.names()]
@@ -128,5 +132,5 @@ def _rows(arm: Arm, run: FoundRun, config: RunConfig, tasks: Sequence[str]) -> d
     holdout = resolve_stage(config, "joint", None).selection.on == "holdout"
     records = arm.record(run).tasks
     found = {task: records[task].train_rows if task in records else None for task in tasks}
-    known = {task: training_rows(count, limit=None, holdout=holdout) for task, count in found.items() if count}
+    known = {task: training_rows(count, portion=WHOLE, holdout=holdout) for task, count in found.items() if count}
     return known if len(known) == len(found) else None

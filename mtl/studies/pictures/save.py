@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mtl.atomic import write_bytes_atomically, write_text_atomically
 from mtl.errors import ConfigError
+from mtl.studies.numbers import csv_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,5 +127,7 @@ def _cell(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, tuple):
-        return " ".join(map(repr, value))
+        return " ".join(str(_cell(each)) for each in value)
+    if isinstance(value, float):
+        return csv_number(value)
     return int(value) if isinstance(value, bool) else value

@@ -9,8 +9,8 @@ import numpy.typing as npt
 def expected_best(scores: Sequence[float]) -> npt.NDArray[np.float64]:
     """The expected score (K,) of the best of 1, 2, ... K trials, drawn with replacement from these K.
 
-    Dodge, Gururangan, Card, Schwartz and Smith 2019, "Show your work: improved reporting of experimental results",
-    section 3.2: the sum over values v of v (P(V <= v)^k - P(V < v)^k). It is biased downwards, as Tang et al. 2020,
+    Dodge, Gururangan, Card, Schwartz and Smith 2019, "Show your work: improved reporting of experimental results":
+    the sum over values v of v (P(V <= v)^k - P(V < v)^k). It is biased downwards, as Tang et al. 2020,
     "Showing your work doesn't always work", say. ValueError for no trial.
     """
     if not scores:

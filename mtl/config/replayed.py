@@ -1,0 +1,26 @@
+"""Which other run's task sequence a config replays."""
+
+from typing import Any
+
+from mtl.config.merge import merge
+from mtl.config.resolve import resolve_stage
+from mtl.config.run import RunConfig
+from mtl.config.sampling import ReplaySampling
+
+
+def replayed_run(config: RunConfig) -> str | None:
+    """The directory that ``sampling.from`` names for the joint stage; None where that stage replays nothing."""
+    sampling = resolve_stage(config, "joint", None).sampling
+    return sampling.from_ if "joint" in config.stages and isinstance(sampling, ReplaySampling) else None
+
+
+def with_replayed_run(config: RunConfig, directory: str) -> RunConfig:
+    """A config that replays a run, with the run in ``directory`` instead."""
+    if "from" in config.joint.get("sampling", {}):
+        return config.model_copy(update={"joint": merge(config.joint, {"sampling": {"from": directory}})})
+    return config.model_copy(update={"sampling": config.sampling.model_copy(update={"from_": directory})})
+
+
+def with_joint_sampling(config: RunConfig, sampling: dict[str, Any]) -> RunConfig:
+    """A config whose joint stage has these sampling settings, all of them, in place of its own."""
+    return config.model_copy(update={"joint": {**config.joint, "sampling": sampling}})
