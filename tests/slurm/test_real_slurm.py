@@ -99,8 +99,8 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def command(study: Path, out: Path, *asked: str) -> list[str]:
     words = ["study", str(study), "--out", str(out), "--launcher", "slurm"]
-    for setting in (*ASKED, *asked):
-        words += ["--slurm", setting]
+    for key, value in dict(setting.split("=", 1) for setting in (*ASKED, *asked)).items():
+        words += ["--slurm", f"{key}={value}"]
     return words
 
 
