@@ -34,7 +34,7 @@ class InitialWeights:
     that do not follow from settings and seed; ``inherited``: what the run it comes from had spent, by name.
     ``by_task``: where each task has a model to start from, its checkpoint, and the checksum of what is taken over.
     ``chain`` stands for the weights in the name of an arm whose runs start from runs of one arm, seed from seed; None
-    where ``sha256`` does.
+    where ``sha256`` does. ``dev_looks`` is how often dev was scored, by task, to choose the weights.
     """
 
     loaded: LoadedEncoder
@@ -43,6 +43,7 @@ class InitialWeights:
     inherited: dict[str, CostRecord]
     by_task: Mapping[str, TaskStart] = field(default_factory=dict)
     chain: str | None = None
+    dev_looks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,9 @@ class Unit:
     start: Path | None = None
     keep_heads: bool = True
     inherited: Mapping[str, CostRecord] = field(default_factory=dict)
-    dev_looks_before: int = 0
-    """How often dev was scored to choose ``start``: its scores are then chosen on dev, whatever this training does."""
+    dev_looks_before: Mapping[str, int] = field(default_factory=dict)
+    """How often dev was scored, by task, to choose where it starts: its scores are then chosen on dev, whatever this
+    training does."""
 
     @property
     def title(self) -> str:

@@ -21,6 +21,7 @@ from mtl.runtime.checkpoint_files import load_tensors, verify_checkpoint
 from mtl.stages.context import InitialWeights, TaskStart
 from mtl.stages.environment import read_environment
 from mtl.stages.recorded_draws import name_in_chain
+from mtl.stages.started_from import check_source, looks_at_dev
 
 logger = logging.getLogger("mtl")
 
@@ -39,7 +40,7 @@ def load_initial_weights(config: RunConfig, tokenizer: TextTokenizer) -> Initial
     run = RunDirectory(Path(config.init.from_))
     if not run.config.is_file():
         raise DataError(f"init.from: {run.path} is no run directory, it has no config.yaml")
-    _check_splits(config, run)
+    check_source(config, run)
     if config.init.by_task:
         return _of_each_task(config, run, loaded, tokenizer)
     checkpoint = _checkpoint(config, run, config.init.task)
@@ -57,6 +58,7 @@ def load_initial_weights(config: RunConfig, tokenizer: TextTokenizer) -> Initial
         weights_sha256(weights),
         {"init": result.stages[config.init.stage].cost},
         chain=_chain(config, result),
+        dev_looks=looks_at_dev(config, run, result),
     )
 
 
@@ -76,6 +78,7 @@ def _of_each_task(
         starts[task] = TaskStart(checkpoint, weights_sha256(weights))
         logger.info("%s: starting from %s%s", task, checkpoint, ", its head kept" if keep else "")
     named = json.dumps({task: start.sha256 for task, start in starts.items()}, sort_keys=True)
+    result = _result(config, run)
     costs = [read_stage_record(run.stage(config.init.stage, task).record).cost for task in tasks]
     return InitialWeights(
         # The same for every seed and task: what is started from is told by task.
@@ -84,24 +87,9 @@ def _of_each_task(
         hashlib.sha256(named.encode()).hexdigest(),
         {"init": reduce(sum_costs, costs)},
         starts,
-        _chain(config, _result(config, run)),
+        _chain(config, result),
+        looks_at_dev(config, run, result),
     )
-
-
-def _check_splits(config: RunConfig, run: RunDirectory) -> None:
-    """What this run is scored on is nothing that the other was trained on."""
-    source = load_config(run.config)
-    common = set(task_registry.expand(source.tasks)) & set(task_registry.expand(config.tasks))
-    if common and source.splits != config.splits:
-        raise ConfigError(
-            f"init.from: {run.path} has divided its tasks otherwise ({_spoken(source)}; this run {_spoken(config)}), "
-            f"so it may have been trained on what is scored here of {', '.join(sorted(common))}; set splits alike"
-        )
-
-
-def _spoken(config: RunConfig) -> str:
-    splits = config.splits
-    return "no folds" if splits.kfold is None else f"fold {splits.fold} of {splits.kfold} held out"
 
 
 def _check_tasks(config: RunConfig, run: RunDirectory, tasks: Sequence[str]) -> None:

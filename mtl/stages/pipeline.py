@@ -161,13 +161,14 @@ class _Pipeline:
                     start=None if own is None else own.checkpoint,
                     keep_heads=own is None or self.config.init.heads == "keep",
                     inherited={"joint": self.stages["joint"].cost} if after_joint else self.context.initial.inherited,
+                    dev_looks_before=self.context.initial.dev_looks,
                 )
 
     def _dev_looks(self, task: str) -> int:
         """How often the choice of the joint snapshot that fine-tuning starts from has looked at dev scores."""
         record = self.stages["joint"].tasks.get(task)
         if record is None or record.selected_on != "dev" or self.config.finetune_from == "last":
-            return 0
+            return self.context.initial.dev_looks.get(task, 0)
         return record.looks
 
     def _joint_tasks(self) -> tuple[str, ...]:
@@ -181,7 +182,8 @@ class _Pipeline:
         if unit.stage == "finetune" and "joint" in self.stages:
             # Looked for only now: a fine-tuning that is done needs no snapshot any more.
             start = finetuning_start(self.run, self.config, unit.tasks[0])
-            unit = replace(unit, start=start, dev_looks_before=self._dev_looks(unit.tasks[0]))
+            looks = {task: self._dev_looks(task) for task in unit.tasks}
+            unit = replace(unit, start=start, dev_looks_before=looks)
         record = train_one(self.context, unit)
         self.context.ranks.first_does(lambda: _keep_record(unit, record))
         for task, scored in record.tasks.items():

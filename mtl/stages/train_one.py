@@ -128,15 +128,16 @@ class _Training:
             self.unit.directory,
             save=settings.evaluation.save_predictions and self.context.ranks.first,
         )
+        looks_before = self.unit.dev_looks_before.get(reader, 0)
         return TaskRecord(
             primary=metrics.primary(data.spec, {split: record.metrics for split, record in splits.items()}),
-            selected_on="dev" if self.unit.dev_looks_before else settings.selection.on,
-            looks=self.unit.dev_looks_before + (1 if settings.selection.on == "last" else self.selection.looks),
+            selected_on="dev" if looks_before else settings.selection.on,
+            looks=looks_before + (1 if settings.selection.on == "last" else self.selection.looks),
             selected_step=selected,
             train_rows=data.train_rows if isinstance(data, TaskData) else None,
             train_rows_official=data.official_rows("train") if isinstance(data, TaskData) else None,
             kfold=data.folded.folds if isinstance(data, TaskData) and data.folded is not None else None,
-            labels_shuffled=isinstance(data, TaskData) and data.labels_shuffled,
+            labels_shuffled=self.context.data[reader].labels_shuffled,
             splits=splits,
         )
 

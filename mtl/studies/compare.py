@@ -11,6 +11,7 @@ from mtl import tasks as task_registry
 from mtl.config.hashes import difference
 from mtl.config.load import load_config
 from mtl.config.locations import data_root
+from mtl.config.replayed import changed_runs
 from mtl.config.run import RunConfig, Stage
 from mtl.errors import ConfigError, DataError
 from mtl.records import ResultRecord, SplitRecord, StageRecord, read_result
@@ -102,12 +103,17 @@ def compare_runs(
         seeds=(one.result.seed, other.result.seed),
         statuses=(one.result.status, other.result.status),
         partial=one.result.partial or other.result.partial,
-        config_difference=tuple(difference(one.config, other.config)),
+        config_difference=(*difference(one.config, other.config), *_runs_read(one, other)),
         tasks=tuple(replace(task, p_holm=p_value) for task, p_value in zip(compared, corrected, strict=True)),
         suites={} if tasks or split else _suites(one.record, other.record),
         only_first=tuple(name for name in one.record.tasks if name not in other.record.tasks),
         only_second=tuple(name for name in other.record.tasks if name not in one.record.tasks),
     )
+
+
+def _runs_read(one: _Side, other: _Side) -> list[str]:
+    """Where they start from other weights, or replay other draws: their places tell, if their arms are not the same."""
+    return [] if one.result.arm_hash == other.result.arm_hash else changed_runs(one.config, other.config)
 
 
 def _sides(first: Path, second: Path, stage: Stage | None, second_stage: Stage | None) -> tuple[_Side, _Side]:

@@ -1,7 +1,8 @@
 """What is compared with what: as a study says itself, or as arguments say of any runs."""
 
+import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mtl.errors import ConfigError
@@ -11,6 +12,8 @@ from mtl.studies.folds import pooled_folds
 from mtl.studies.opened import is_study, open_study
 from mtl.studies.scored_arms import Arm, scored_arms
 from mtl.studies.study_table import Primary, StudyTable, study_table
+
+_logger = logging.getLogger("mtl")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,10 @@ def _of_study(path: Path, baseline: str | None, primary: tuple[str, str] | None,
     arms = study.scored()
     named = study.comparison(arms, baseline, primary)
     if named is None:
+        # Blocks of single arms have no place for what holds for all of them.
+        for note in study.notes():
+            _logger.warning("%s: %s", path, note)
         return Compared(tuple(study.results()), None)
     by = None if named.arm is None or named.score is None else Primary(named.arm, named.score)
-    return Compared(tuple(study.results()), study_table(arms, named.baseline, primary=by, allowed=allowed))
+    table = study_table(arms, named.baseline, primary=by, allowed=allowed)
+    return Compared(tuple(study.results()), replace(table, notes=(*study.notes(), *table.notes)))

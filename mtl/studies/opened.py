@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from mtl.config.run import RunConfig
@@ -47,10 +48,32 @@ class OpenedStudy:
         return tuple(dict.fromkeys(name for run in self.runs for name in run.arms))
 
     def results(self) -> list[FoundRun]:
-        """The runs that have a result, folds as one once all of them are there; DataError where none has."""
+        """The runs that have a result, folds as one once all of them are there; DataError where there are none."""
+        if self.nothing is not None:
+            raise DataError(f"{self.path}: {self.nothing}; mtl study carries out the runs of a study")
+        return list(self._results)
+
+    @property
+    def nothing(self) -> str | None:
+        """Why there is nothing to score yet; None where there is something."""
+        if all(run.found is None for run in self.runs):
+            return "no run has a result yet"
+        return None if self._results else "no arm and seed has all of its folds yet"
+
+    def notes(self) -> list[str]:
+        """What a reader of its tables has to know of the runs that are not in them, or under another name."""
+        missing = [run.title for run in self.runs if run.state != "complete"]
+        shared = dict.fromkeys(
+            f"{', '.join(run.arms[1:])}: the same runs as {run.arms[0]}" for run in self.runs if run.arms[1:]
+        )
+        notes = [f"half finished: {len(missing)} of {len(self.runs)} runs are not complete"] if missing else []
+        if missing and self.spec.folds is not None:
+            notes.append("seeds of an arm that lack a fold are left out")
+        return [*notes, *shared]
+
+    @cached_property
+    def _results(self) -> list[FoundRun]:
         found = [run.directory for run in self.runs if run.found is not None]
-        if not found:
-            raise DataError(f"no run of the study in {self.path} has a result yet: mtl study carries them out")
         return [run for run in pooled_folds(find_runs(found)) if run.result.fold is None]
 
     def scored(self) -> tuple[Arm, ...]:

@@ -15,9 +15,10 @@ examples is off: in simulated studies 3 pairs find 6 to 8% differences that are 
 def pairing_of(first: Arm, second: Arm, tasks: Sequence[str]) -> Pairing:
     """``paired`` where at least five runs a side have the same seeds and were trained on the same sequence, else Welch.
 
-    The sequence is the same where, for each seed and each of ``tasks``, every training that led to the scores drew as
-    many examples of the same tasks in each update (``sequence.npz``), from as many rows; which rows these are follows
-    from the seed. Without a ``sequence.npz`` nothing is known to be shared.
+    The sequence is the same where, for each seed and each of ``tasks``, all trainings of the run that led to the score
+    drew as many examples of the same tasks in each update (``sequence.npz``), from as many rows; which rows these are
+    follows from the seed. Without a ``sequence.npz`` nothing is known to be shared. What weights of another run had
+    drawn is not looked at: pairs that have less in common cost power, and find no more that is not there.
     """
     for task in tasks:
         ones, others = first.scoring(task), second.scoring(task)

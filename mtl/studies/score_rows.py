@@ -6,6 +6,7 @@ from typing import Any
 from mtl.records import CostRecord
 from mtl.studies.costs import spent
 from mtl.studies.find import FoundRun
+from mtl.studies.one_arm import arms_of_results
 from mtl.studies.scored_arms import arm_labels
 from mtl.tasks import registry
 
@@ -26,10 +27,11 @@ def score_rows(runs: Sequence[FoundRun]) -> list[dict[str, Any]]:
     ``kfold`` is set where train and dev were divided into so many folds, ``fold`` where one of them alone is scored.
     """
     labels = arm_labels(runs)
+    arms = arms_of_results([run.result for run in runs])
     return [
         {
-            "name": labels[run.result.arm],
-            "arm": run.result.arm,
+            "name": labels[arm],
+            "arm": arm,
             "run": run.result.run_hash,
             "seed": run.result.seed,
             "status": run.result.status,
@@ -54,7 +56,7 @@ def score_rows(runs: Sequence[FoundRun]) -> list[dict[str, Any]]:
             "selected_step": record.selected_step,
             **_costs(stage_record.cost),
         }
-        for run in runs
+        for arm, run in zip(arms, runs, strict=True)
         for stage, stage_record in run.result.stages.items()
         for task, record in stage_record.tasks.items()
         for split, scored in record.splits.items()

@@ -8,6 +8,7 @@ from mtl.errors import ConfigError
 from mtl.records import StageName, StageRecord
 from mtl.studies.find import FoundRun, learn_tasks
 from mtl.studies.folds import check_pooled
+from mtl.studies.one_arm import arms_of_results
 
 # A study adds the first digits of the run's hash.
 _SEED_FOLDER = re.compile(r"seed-\d+(-fold-\d+)?(-[0-9a-f]{8})?")
@@ -61,7 +62,7 @@ def scored_arms(found: Sequence[FoundRun]) -> tuple[Arm, ...]:
 
 
 def arm_labels(found: Sequence[FoundRun]) -> dict[str, str]:
-    """What each arm is called, by its hash: as in tables, without a stage."""
+    """What each arm is called, by its hash (see :func:`arms_of_results`): as in tables, without a stage."""
     return _labels(_groups(found))
 
 
@@ -85,8 +86,8 @@ def _stages(runs: Sequence[FoundRun]) -> list[StageName]:
 
 def _groups(found: Sequence[FoundRun]) -> dict[str, list[FoundRun]]:
     groups: dict[str, list[FoundRun]] = {}
-    for run in found:
-        groups.setdefault(run.result.arm, []).append(run)
+    for arm, run in zip(arms_of_results([run.result for run in found]), found, strict=True):
+        groups.setdefault(arm, []).append(run)
     return groups
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mtl.records import ResultRecord, StageName, StageRecord, SuiteRecord, TaskRecord
 from mtl.studies.notes import is_partial, notes_of
+from mtl.studies.one_arm import arms_of_results
 from mtl.tasks.registry import get, names
 
 STAGES: tuple[StageName, ...] = ("single", "joint", "finetune")
@@ -57,12 +58,12 @@ def arm_tables(results: Sequence[ResultRecord]) -> list[ArmTable]:
     Folds that were taken together (see mtl.studies.folds) are none any more.
     """
     arms: dict[tuple[str, int | None], list[ResultRecord]] = {}
-    for result in results:
-        arms.setdefault((result.arm, result.fold), []).append(result)
-    return [_arm_table(sorted(runs, key=lambda run: run.seed)) for runs in arms.values()]
+    for arm, result in zip(arms_of_results(results), results, strict=True):
+        arms.setdefault((arm, result.fold), []).append(result)
+    return [_arm_table(arm, sorted(runs, key=lambda run: run.seed)) for (arm, _), runs in arms.items()]
 
 
-def _arm_table(runs: Sequence[ResultRecord]) -> ArmTable:
+def _arm_table(arm: str, runs: Sequence[ResultRecord]) -> ArmTable:
     stages = tuple(stage for stage in STAGES if any(stage in run.stages for run in runs))
     tasks = in_suite_order(runs)
     rows: list[TableRow] = []
@@ -70,7 +71,7 @@ def _arm_table(runs: Sequence[ResultRecord]) -> ArmTable:
         rows += [_task_row(task, stages, runs) for task in tasks if task.split("/")[0] == suite]
         rows += _suite_rows(suite, stages, runs)
     seeds = tuple(run.seed for run in runs)
-    return ArmTable(runs[0].arm, seeds, stages, tuple(rows), notes_of(runs, stages))
+    return ArmTable(arm, seeds, stages, tuple(rows), notes_of(runs, stages))
 
 
 def in_suite_order(runs: Sequence[ResultRecord]) -> list[str]:

@@ -169,3 +169,12 @@ def test_what_neither_run_has_is_refused(
     with pytest.raises(DataError, match="no run directory"):
         api.compare(first, tmp_path)
     assert api.compare(first, full_run.path).only_second == (ACCEPTABILITY,)
+
+
+def test_runs_that_start_from_different_weights_differ_in_that(joint_run: RunDirectory, tmp_path: Path) -> None:
+    alone = ("stages=[single]", "training.updates=1")
+    run_tiny(tmp_path / "plain", *alone)
+    run_tiny(tmp_path / "started", *alone, f"init.from={joint_run.path}")
+    found = api.compare(tmp_path / "plain", tmp_path / "started")
+    assert found.config_difference == (f"init.from: not set -> {joint_run.path}",)
+    assert api.compare(tmp_path / "plain", tmp_path / "plain").config_difference == ()

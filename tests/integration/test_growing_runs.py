@@ -140,5 +140,8 @@ def test_a_task_that_is_only_evaluated_is_read_by_another_head(tmp_path: Path, m
     right = sum(one == other for one, other in zip(said, rows["label"], strict=True))
     assert result.stages["joint"].tasks["mine/two_way"].primary == pytest.approx(100 * right / 400)
     assert len(table["logits"][0].as_py()) == 3, "the logits are the head's own"
+    control = ("stages=[joint]", "training.updates=1", f"data.shuffled_labels=[{THREE}]")
+    shuffled = run_tiny(tmp_path / "shuffled", *control, tasks=(THREE, str(task_file)))
+    assert shuffled.stages["joint"].tasks["mine/two_way"].labels_shuffled, "its head learned from such labels"
     with pytest.raises(ConfigError, match="does not train"):
         run_tiny(tmp_path / "headless", "stages=[joint]", tasks=(SIMILARITY, str(task_file)))

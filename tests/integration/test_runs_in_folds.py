@@ -150,6 +150,19 @@ def test_predictions_that_are_missing_or_of_other_rows_are_refused(done: Path, t
         api.table(tmp_path)
 
 
+def test_a_study_that_lacks_a_fold_says_so(done: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(done, tmp_path / "out")
+    shutil.rmtree(runs(out, "even", 1)[0])
+    shown = " ".join(api.table(out).split())
+    assert "half finished: 1 of 8 runs are not complete seeds of an arm that lack a fold are left out" in shown
+    assert "even: seed 2 (n = 1)" in shown
+    for arm, seed in (("even", 2), ("sizes", 1), ("sizes", 2)):
+        shutil.rmtree(runs(out, arm, seed)[1])
+    with pytest.raises(DataError, match="no arm and seed has all of its folds yet"):
+        api.table(out)
+    assert "no arm and seed has all of its folds yet" in api.report(out).read_text(encoding="utf-8")
+
+
 def test_scoring_a_run_again_scores_its_fold(done: Path, tmp_path: Path) -> None:
     run = runs(done, "sizes", 2)[1]
     record = read_result(run / "result.json").stages["joint"].tasks[ENTAIL].splits["dev"]

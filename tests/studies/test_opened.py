@@ -98,5 +98,16 @@ def test_what_is_no_study_says_so(tmp_path: Path, study: Path) -> None:
 
 def test_a_study_without_a_result_says_so(tmp_path: Path) -> None:
     path = write_planned_study(tmp_path, without=list(ARMS))
-    with pytest.raises(DataError, match="no run of the study"):
+    with pytest.raises(DataError, match="no run has a result yet; mtl study"):
         api.table(path)
+
+
+def test_a_table_says_what_is_not_in_it(tmp_path: Path) -> None:
+    again = {**ARMS, "again": ["sampling.kind=temperature", "sampling.temperature=5"]}
+    shown = api.table(write_planned_study(tmp_path, arms=again, without=[("mixed", 2)]))
+    assert "half finished: 1 of 9 runs are not complete" in shown
+    assert "again: the same runs as tuned" in shown
+
+
+def test_a_whole_study_has_nothing_to_say(study: Path) -> None:
+    assert open_study(study).notes() == []

@@ -324,3 +324,10 @@ def test_the_committed_study(repository: Path) -> None:
     assert "95% interval −6.8 to +4.0; Welch t-test, p = 0.539; 5 seeds each" in page.text
     assert "Only a true difference of 7.4 points or more" in page.text
     assert "all 25 runs complete" in page.text
+
+
+def test_an_arm_that_differs_only_in_what_it_starts_from_says_so(tmp_path: Path) -> None:
+    arms = {**ARMS, "later": ["init.from=arm:mixed"], "elsewhere": ["init.from=runs/before"]}
+    page = read(write_planned_study(tmp_path, arms=arms))
+    assert "init.from: not set → arm:mixed" in page.text
+    assert "init.from: not set → runs/before" in page.text

@@ -58,8 +58,8 @@ class Content:
 
 def gather(study: OpenedStudy, allowed: Collection[Kind] = ()) -> Content:
     """What there is to tell of ``study``. DataError where a file of a run is damaged."""
-    if all(run.found is None for run in study.runs):
-        return Content(study, (), None, "no run has a result yet", "no run has a result yet")
+    if study.nothing is not None:
+        return Content(study, (), None, study.nothing, study.nothing)
     arms = study.scored()
     try:
         named = study.comparison(arms)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mtl.config.hashes import difference
+from mtl.config.replayed import changed_runs
+from mtl.config.run import RunConfig
 from mtl.studies.costs import arm_cost
 from mtl.studies.report.caveats import Caveat
 from mtl.studies.report.content import Content
@@ -66,7 +68,7 @@ def scores(content: Content) -> Section:
     if content.table is not None:
         told += " Bold: the best, and what is not distinguishable from it."
     if any(row.partial for row in content.rows):
-        told += " * other rows than the official release's."
+        told += " * other rows than the official release's, a part of them, or shuffled labels."
     return section("scores", "Scores", paragraph(told), table(score_sheet("Scores", grid, _PLAIN, count=True)))
 
 
@@ -107,7 +109,7 @@ def settings(content: Content) -> Section:
     reference = content.study.spec.baseline or next(iter(configs))
     rows = []
     for arm, config in configs.items():
-        changes = difference(configs[reference], config) if arm != reference else []
+        changes = _changes(content, configs[reference], config)
         lines = [tag("code", change.replace(" -> ", " → ")) for change in changes]
         label = content.study.label(arm)
         told = f"the same runs as {label}" if label != arm else "nothing" if arm != reference else "the reference"
@@ -116,6 +118,13 @@ def settings(content: Content) -> Section:
     lead = f"Settings that differ from those of {reference}; all others are the same in every arm."
     file = tag("details", tag("summary", "The study's file"), tag("pre", study_text(content.study.spec), tabindex="0"))
     return section("settings", "What the arms set", paragraph(lead), tag("dl", *rows, class_="settings"), file)
+
+
+def _changes(content: Content, reference: RunConfig, config: RunConfig) -> list[str]:
+    """Settings of an arm that differ, the runs that it reads named by their arms."""
+    arms = {run.config.out: f"arm:{run.arms[0]}" for run in content.study.runs}
+    read = changed_runs(reference, config, lambda path: arms.get(path, path))
+    return [*difference(reference, config), *read]
 
 
 def machine(content: Content) -> Section:
