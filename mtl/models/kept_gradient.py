@@ -12,8 +12,9 @@ from torch import Tensor
 class KeptGradient:
     """Gives a table's dense gradient (V, E), and takes it back to clear the rows that were touched, not all of them.
 
-    One gradient is out at a time: whoever asks for another before :meth:`take_back` gets a new one. On a GPU, where
-    the rows would be added in no fixed order, all of them are new.
+    One gradient is out at a time: whoever asks for another before :meth:`take_back` gets a new one. Nothing but what is
+    asked for here may be added to it in place: other rows would neither be counted nor cleared. On a GPU, where the
+    rows would be added in no fixed order, all of them are new.
     """
 
     def __init__(self, table: Tensor) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from mtl.runtime.device import to_device
 
 _LEVELS = 2**16
-# Half a megabyte: all steps of the hash find them in a core's own cache.
+# Half a megabyte: on a CPU all steps of the hash find them in a core's own cache.
 _WORDS_AT_ONCE = 2**17
 # Tensors of the words' own type: a number of Python is made into one, and converted, in every operation.
 _SIXTEEN, _FIFTEEN, _LOW_SIXTEEN, _LOW_SEVENTEEN, _FIRST_FACTOR, _SECOND_FACTOR = torch.tensor(
@@ -77,7 +77,8 @@ def keep_masks(places: Sequence[MaskedPlace]) -> list[KeepMask]:
     parts = words.split_with_sizes(sizes)
     for part, place in zip(parts, places, strict=True):
         torch.add(place.rows, place.pairs, out=part.view(place.shape))
-    for stretch in torch.split(words, _WORDS_AT_ONCE):
+    # A GPU has no such cache to use, and every stretch would be launches of its own.
+    for stretch in torch.split(words, _WORDS_AT_ONCE) if words.device.type == "cpu" else [words]:
         _scramble_(stretch)
     return [_keep_mask(part, place) for part, place in zip(parts, places, strict=True)]
 

@@ -15,7 +15,8 @@ from tests.distributed.rank_processes import on_ranks
 from tests.distributed.toy_jobs import EVALUATED, NEEDS, UPDATES, everything, mixed
 from tests.training.toy_training import toy_model
 
-TRAININGS = [f"{needs}-{micro_batches}" for needs in NEEDS for micro_batches in (1, 2)] + ["equal"]
+TRAININGS = [f"{needs}-{micro_batches}" for needs in NEEDS for micro_batches in (1, 2)]
+TRAININGS += ["equal", "native-nothing", "native-gradients"]
 SIZES = (2, 3)
 
 pytestmark = pytest.mark.timeout(400)

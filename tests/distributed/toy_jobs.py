@@ -12,11 +12,12 @@ from torch import Tensor
 
 from mtl.data.batches import PackedBatch
 from mtl.evaluation.evaluate import Evaluator
+from mtl.models.load import wrap_model
 from mtl.models.multitask import MultitaskModel
 from mtl.runtime.ranks import Ranks
 from mtl.sampling.samplers import FixedSampler
 from mtl.weighting.protocol import BoolArray, Needs, StaticWeighting
-from tests.training.toy_training import PAIRS, SCORES, Toy, toy_model, toy_spec, toy_store, toy_training
+from tests.training.toy_training import PAIRS, SCORES, Toy, toy_bert, toy_model, toy_spec, toy_store, toy_training
 
 UPDATES, FEWER = 50, 12
 EVALUATED = range(1, 18)
@@ -38,10 +39,12 @@ class ByLosses(StaticWeighting):
         return self.weights_at(step) if losses is None else torch.nan_to_num(losses, nan=0.0) + 0.5
 
 
-def mixed(ranks: Ranks, *, micro_batches: int = 2, needs: Needs = "nothing", combine: Any = "share") -> Toy:
+def mixed(
+    ranks: Ranks, *, way: str = "packed", micro_batches: int = 2, needs: Needs = "nothing", combine: Any = "share"
+) -> Toy:
     """Updates of 5 rows of three tasks, one of them rare: often on one rank only, often in no row at all."""
     return toy_training(
-        dropout=0.1,
+        model=toy_model(dropout=0.1, encoder=wrap_model(toy_bert(0.1), way)),
         rows=5,
         total=UPDATES,
         micro_batches=micro_batches,
@@ -126,6 +129,8 @@ def everything(ranks: Ranks, out: Path) -> None:
             toy = mixed(ranks, micro_batches=micro_batches, needs=needs)
             train(toy, ranks, out / f"{needs}-{micro_batches}", updates=UPDATES if needs == "nothing" else FEWER)
     train(mixed(ranks, combine="equal"), ranks, out / "equal", updates=FEWER)
+    for needs in ("nothing", "gradients"):
+        train(mixed(ranks, way="native", needs=needs), ranks, out / f"native-{needs}", updates=FEWER)
     evaluate(ranks, out / "evaluated")
     train_short_of_memory(ranks, out / "short of memory")
     train_short_of_memory_in_backward(ranks, out / "short of memory" / "backward")

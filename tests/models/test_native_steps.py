@@ -1,6 +1,9 @@
 """Each step of the native pass against its plain reference: values and gradients, with dropout, in fp32 and bf16."""
 
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ from mtl.models.masks import (
     keep_masks,
     masked,
 )
-from mtl.models.native.attention import Grouping, attend, attend_from_first, grouping
+from mtl.models.native.attention import Grouping, _forward, attend, attend_from_first, grouping
 from mtl.models.native.residual import residual_norm
 
 CPU = torch.device("cpu")
@@ -163,6 +166,31 @@ def test_filler_gets_zeros_and_a_gradient_of_zero() -> None:
         assert gradient[:TOKENS].all(dim=1).any()
 
 
+@pytest.mark.parametrize(
+    ("context", "kept"), [(torch.inference_mode, False), (torch.no_grad, False), (nullcontext, True)]
+)
+def test_parts_of_a_block_are_kept_for_a_backward_pass_alone(
+    context: Callable[[], AbstractContextManager[None]], kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[weakref.ref[Tensor]] = []
+    living: list[int] = []
+
+    def recorded(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
+        found = _forward(*arguments)
+        living.append(sum(part() is not None for part in parts))
+        parts.append(weakref.ref(found[1]))
+        return found
+
+    monkeypatch.setattr("mtl.models.native.attention._forward", recorded)
+    lengths = np.array([16, 32, 48, 64])
+    starts = torch.from_numpy(np.cumsum(lengths) - lengths)
+    rows = values(lengths.sum() + FILLER, 3 * WIDTH)
+    with context():
+        groups = grouping(sequence_blocks(lengths), starts, len(rows), HEADS, torch.float32)
+        attend(rows * 1.0, groups, HEADS, [None] * len(lengths))
+    assert living == ([0, 1, 2, 3] if kept else [0, 1, 1, 1])
+
+
 def test_masks_made_together_equal_masks_made_one_by_one() -> None:
     rows = torch.arange(600, dtype=torch.int32) * 7919
     places = [
@@ -176,6 +204,15 @@ def test_masks_made_together_equal_masks_made_one_by_one() -> None:
         assert torch.equal(keep.bits, alone.bits)
         assert keep.scale == alone.scale
     assert [tuple(keep.bits.shape) for keep in together] == [(600, 2048), (20, 3, 30, 30), (1, 7)]
+
+
+@pytest.mark.parametrize(("device", "stretches"), [("cpu", 3), ("meta", 1)])
+def test_only_a_cpu_hashes_in_stretches(device: str, stretches: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr("mtl.models.masks._scramble_", lambda words: sizes.append(words.numel()))
+    keep_masks([features_place(torch.zeros(300, dtype=torch.int32, device=device), 2**11, 0.1)])
+    assert sum(sizes) == 300 * 2**10
+    assert len(sizes) == stretches
 
 
 @pytest.mark.parametrize("rate", [0.0, 2**-16, 0.1, 0.5, 0.9])

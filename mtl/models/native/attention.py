@@ -115,7 +115,9 @@ class _Attention(torch.autograd.Function):
             query, key, value = (part for rows in own for part in _by_head(rows, size, heads, width, dtype))
             out, probabilities, kept = _forward(query, key, value, groups.past_ends[number], keeps[number])
             _to_rows(outputs[number], [out], size, heads)
-            saved += [query, key, value, probabilities, kept]
+            # Without a backward pass no block's parts outlive the next one's.
+            if any(ctx.needs_input_grad):
+                saved += [query, key, value, probabilities, kept]
         ctx.save_for_backward(*saved)
         if queries is not None:
             return attended
