@@ -1,5 +1,6 @@
 import csv
 import io
+import json
 import math
 import re
 from dataclasses import replace
@@ -129,6 +130,23 @@ def test_a_cap_is_no_temperature(tmp_path: Path) -> None:
             (run / "config.yaml").write_text(f"tasks: [glue]\nsampling: {sampling}\n", encoding="utf-8")
     points = sweep_points(study_table(scored_arms(find_runs([path])), "alone"))
     assert {point.arm: point.temperature for point in points} == {"mixed": 2.0, "tuned": 1.0}
+
+
+@pytest.mark.parametrize(("sizes", "large"), [("actual", 0), ("official", 1)])
+def test_a_sweep_parts_tasks_by_the_sizes_that_its_sampler_counts(tmp_path: Path, sizes: str, large: int) -> None:
+    path = write_study(tmp_path, {"alone": 0.0, "tuned": 0.6}, names=("glue/cola", "glue/rte"))
+    for arm, temperature in (("alone", 2), ("tuned", 5)):
+        for run in path.glob(f"{arm}/seed-*"):
+            sampling = f"{{temperature: {temperature}, sizes: {sizes}}}"
+            (run / "config.yaml").write_text(f"tasks: [glue]\nsampling: {sampling}\n", encoding="utf-8")
+            result = json.loads((run / "result.json").read_text(encoding="utf-8"))
+            result["stages"]["joint"]["tasks"]["glue/cola"]["train_rows_official"] = 20_000
+            (run / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    points = sweep_points(study_table(scored_arms(find_runs([path])), "alone"))
+    assert {point.panel: point.tasks for point in points} == {
+        "tasks under 10,000 examples": 2 - large,
+        **({"tasks of 10,000 and more": 1} if large else {}),
+    }
 
 
 def test_one_temperature_is_no_sweep(tmp_path: Path) -> None:

@@ -59,17 +59,17 @@ def sweep_points(table: StudyTable) -> list[SweepPoint]:
     ConfigError where fewer than two temperatures are found.
     """
     tasks = counted_tasks(table.arms)
-    sizes = {task: table.arms[0].record(table.arms[0].runs[0]).tasks[task].train_rows or 0 for task in tasks}
-    panels = {
-        f"tasks under {SMALL:,} examples": [task for task in tasks if sizes[task] < SMALL],
-        f"tasks of {SMALL:,} and more": [task for task in tasks if sizes[task] >= SMALL],
-    }
     arms = [(arm, None if arm.stage == "single" else _temperature(arm)) for arm in table.arms]
     arms = [(arm, found) for arm, found in arms if arm.stage == "single" or found is not None]
     if len({found for _, found in arms if found is not None}) < 2:
         raise ConfigError(
             "a sweep needs arms of at least two sampling temperatures, by their config.yaml or their study's study.yaml"
         )
+    sizes = _sizes(next(arm for arm, found in arms if found is not None), tasks)
+    panels = {
+        f"tasks under {SMALL:,} examples": [task for task, size in sizes.items() if size < SMALL],
+        f"tasks of {SMALL:,} and more": [task for task, size in sizes.items() if size >= SMALL],
+    }
     points = []
     for panel, members in panels.items():
         for arm, temperature in arms:
@@ -80,6 +80,19 @@ def sweep_points(table: StudyTable) -> list[SweepPoint]:
                     SweepPoint(panel, len(members), arm.stage, arm.name, temperature, mean, ends[0], ends[1], scores)
                 )
     return points
+
+
+def _sizes(arm: Arm, tasks: Sequence[str]) -> dict[str, int]:
+    """The rows by which the sampler of a joint arm counts its tasks: those trained on, or the official release's."""
+    run = arm.runs[0]
+    config = settings_of(run)
+    official = config is not None and resolve_stage(config, "joint", None).sampling.sizes == "official"
+    records = arm.record(run).tasks
+    return {
+        task: (records[task].train_rows_official if official else records[task].train_rows) or 0
+        for task in tasks
+        if task in records
+    }
 
 
 def _temperature(arm: Arm) -> float | None:
