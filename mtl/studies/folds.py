@@ -7,7 +7,7 @@ from functools import reduce
 from mtl import metrics
 from mtl import tasks as task_registry
 from mtl.errors import ConfigError
-from mtl.records import CostRecord, ResultRecord, SplitRecord, StageName, StageRecord, TaskRecord
+from mtl.records import CostRecord, ResultRecord, SplitRecord, StageName, StageRecord, TaskRecord, sum_costs
 from mtl.stages.suites import suite_records
 from mtl.studies.find import FoundRun, learn_tasks
 from mtl.studies.saved_predictions import joined_predictions
@@ -122,15 +122,11 @@ def _rows_at_hand(splits: Sequence[SplitRecord]) -> int | None:
 
 def _sum(first: CostRecord, second: CostRecord) -> CostRecord:
     """What two folds had spent; what both started from, such as weights from elsewhere, was spent once."""
-    if first == second:
-        return first
-    sums = {
-        name: getattr(first, name) + getattr(second, name) for name in CostRecord.model_fields if name != "inherited"
-    }
     inherited = {**first.inherited, **second.inherited}
     for name in first.inherited.keys() & second.inherited.keys():
-        inherited[name] = _sum(first.inherited[name], second.inherited[name])
-    return CostRecord(**sums, inherited=inherited)
+        one, other = first.inherited[name], second.inherited[name]
+        inherited[name] = one if one == other else _sum(one, other)
+    return sum_costs(first, second).model_copy(update={"inherited": inherited})
 
 
 def _together(checksums: Iterable[str]) -> str:
