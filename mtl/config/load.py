@@ -44,9 +44,12 @@ def read_document(
     for source in [sources] if isinstance(sources, str | Path) else sources:
         path = _find(source, directory)
         document = merge(document, anchored(read_yaml(path), path))
+    # One layer of all overrides, so that `sampling.cap=5 sampling=proportional` says the same in either order.
+    asked: dict[str, Any] = {}
     for override in overrides:
         layer = nested(*parse_assignment(override)) if isinstance(override, str) else override
-        document = merge(document, anchored(layer, Path("command line")))
+        asked = merge(asked, anchored(layer, Path("command line")))
+    document = merge(document, asked)
     return _without_emptied_blocks(with_definitions(document))
 
 
