@@ -9,7 +9,7 @@ from mtl.costs.work import WORK_NAMES
 
 _OF_TRAINING = WORK_NAMES
 # No dropout is drawn in evaluation.
-_OF_EVALUATION = tuple(name for name in WORK_NAMES if name != "masks")
+_OF_EVALUATION = tuple(name for name in WORK_NAMES if name not in ("masks", "masked_layers"))
 
 
 def fit_nonnegative(

@@ -31,7 +31,7 @@ class MachineKey(_Record):
     torch: str | None
     precision: str
     device: str
-    revision: int = 2
+    revision: int = 3
     """Raised where what a profile was measured of has changed: older ones are measured anew."""
 
     def path(self, cache: Path) -> Path:

@@ -53,7 +53,8 @@ class Work:
 
     ``flops`` are operations that are computed, ``elements`` and ``scores`` the numbers that stand between operations in
     all layers (hidden states; attention's weights), ``masks`` those of them that dropout touches. ``parameters``,
-    ``layers`` and ``passes`` count how often each is visited whatever the size of the batch.
+    ``layers``, ``masked_layers`` (those with dropout) and ``passes`` count how often each is visited whatever the size
+    of the batch.
     """
 
     flops: float = 0.0
@@ -62,6 +63,7 @@ class Work:
     masks: float = 0.0
     parameters: float = 0.0
     layers: float = 0.0
+    masked_layers: float = 0.0
     passes: float = 0.0
 
     def __add__(self, other: Self) -> "Work":
@@ -118,6 +120,7 @@ def pass_work(
         masks=masks,
         parameters=parameters,
         layers=shape.layers * passes,
+        masked_layers=shape.layers * passes if masks else 0.0,
         passes=passes,
     )
 

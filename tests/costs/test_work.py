@@ -57,7 +57,9 @@ def test_first_tokens_alone_cost_less_in_the_last_layer() -> None:
     rest = 2 * (2 * 32**2 + 2 * 32 * 48) * 91 + 4 * 32 * 1100
     assert whole.flops - part.flops == pytest.approx(rest)
     assert whole.masks == 0.0
-    assert pass_work(shape, passage, 10, first_only=False, training=True).flops == 3 * whole.flops
+    trained = pass_work(shape, passage, 10, first_only=False, training=True, passes=3)
+    assert trained.flops == 3 * whole.flops
+    assert (whole.masked_layers, trained.masked_layers) == (0.0, 3.0 * shape.layers)
 
 
 def test_a_gpu_takes_the_longer_of_operations_and_traffic() -> None:

@@ -34,6 +34,13 @@ def test_the_sampling_study_is_as_large_as_it_says() -> None:
     assert len(expand(read_study(path), Path("out"))) == 25
 
 
+def test_every_arm_of_the_sampling_schedules_counts_the_official_sizes(shared_data: Path) -> None:
+    (path,) = (path for path in EXPERIMENTS if path.stem == "sampling_schedules")
+    settings = [run.config.sampling for run in expand(read_study(path, [f"data.root={shared_data}"]), Path("out"))]
+    assert {each.sizes for each in settings} == {"official"}
+    assert len({each.model_dump_json() for each in settings}) == 6
+
+
 def test_make_quickstart_carries_out_its_study_and_shows_it(repository: Path) -> None:
     recipe = (repository / "Makefile").read_text(encoding="utf-8").split("\nquickstart:")[1]
     assert "study experiments/quickstart.yaml --launcher local --out $(QUICKSTART)" in recipe
