@@ -10,6 +10,7 @@ _SELECTION: dict[SelectedOn, str] = {
     "holdout": "weights selected on a holdout of train",
     "dev": "weights selected on dev, so that scores on it are too high",
 }
+_FLAGS = {"constant": "all predictions, or all labels, are the same"}
 
 
 def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple[str, ...]:
@@ -25,7 +26,7 @@ def notes_of(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> tuple
     if any(run.partial for run in runs):
         notes.append("trained or scored on other rows than the official release's: not comparable to published scores")
     notes += dict.fromkeys(_on_encoder(run) for run in runs)
-    notes += _on_flags(runs)
+    notes += flag_notes(runs, stages)
     return tuple(notes)
 
 
@@ -119,15 +120,18 @@ def _on_encoder(run: ResultRecord) -> str:
     return f"encoder: {run.encoder.path}, {told}"
 
 
-def _on_flags(runs: Sequence[ResultRecord]) -> list[str]:
-    return [
-        f"seed {run.seed}, {stage}, {task} {split}: {', '.join(scored.flags)}"
-        for run in runs
-        for stage, stage_record in run.stages.items()
-        for task, record in stage_record.tasks.items()
-        for split, scored in record.splits.items()
-        if scored.flags
-    ]
+def flag_notes(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> list[str]:
+    """What scoring marked in ``stages``, a line for each mark of a split, with the seeds of all runs that have it."""
+    seeds: dict[str, list[int]] = {}
+    for run in runs:
+        for stage in stages:
+            tasks = run.stages[stage].tasks if stage in run.stages else {}
+            for task, record in tasks.items():
+                for split, scored in record.splits.items():
+                    for flag in scored.flags:
+                        where = f"{stage}, {task}" if len(stages) > 1 else task
+                        seeds.setdefault(f"{where} {split}: {_FLAGS.get(flag, flag)}", []).append(run.seed)
+    return [f"{note}, seed {', '.join(map(str, found))}" for note, found in seeds.items()]
 
 
 def _task_records(runs: Sequence[ResultRecord]) -> Iterator[tuple[str, TaskRecord]]:

@@ -194,4 +194,9 @@ def _notes(arms: Sequence[Arm]) -> list[str]:
         for arm in arms
     }
     common = [note for note in told[arms[0].name] if all(note in notes for notes in told.values())]
-    return common + [f"{name}: {note}" for name, notes in told.items() for note in notes if note not in common]
+    others: dict[str, list[str]] = {}
+    for name, notes in told.items():
+        for note in notes:
+            if note not in common:
+                others.setdefault(note, []).append(name)
+    return common + [f"{', '.join(names)}: {note}" for note, names in others.items()]

@@ -207,7 +207,7 @@ def test_partial_data_and_flags_are_marked(tmp_path: Path) -> None:
     page = read(path)
     assert "not comparable to published scores" in page.text
     assert "glue/rte dev: 200 rows, the official release has 277" in page.text
-    assert "alone, seed 1, joint, glue/rte dev: one class only" in page.text
+    assert "alone: glue/rte dev: one class only, seed 1, 2, 3" in page.text
 
 
 def test_shuffled_labels_are_found_whatever_the_setting_is_called() -> None:

@@ -1,6 +1,7 @@
 import pytest
 from synthetic_results import a_result
 
+from mtl.metrics import CONSTANT
 from mtl.records import SplitRecord, TaskRecord
 from mtl.studies.layout import lay_out
 from mtl.studies.notes import is_partial, other_rows
@@ -124,9 +125,17 @@ def test_notes_tell_what_limits_the_numbers() -> None:
         "* glue/rte dev: 100 rows, the official release has 277",
         "not comparable to published scores",
         "some/encoder, no known training data recorded",
-        "seed 1, joint, glue/rte dev: constant prediction",
+        "glue/rte dev: constant prediction, seed 1",
     ):
         assert told in notes
+
+
+def test_a_mark_of_the_scoring_is_told_once_with_all_its_seeds() -> None:
+    runs = [a_result({"single": (RTE,), "joint": (RTE,)}, seed=seed, flags=(CONSTANT,)) for seed in (1, 2)]
+    assert arm_tables(runs)[0].notes[-2:] == (
+        "single, glue/rte dev: all predictions, or all labels, are the same, seed 1, 2",
+        "joint, glue/rte dev: all predictions, or all labels, are the same, seed 1, 2",
+    )
 
 
 def test_a_whole_run_has_no_warnings() -> None:

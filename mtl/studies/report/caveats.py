@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtl.config.settings import identity_document
-from mtl.studies.notes import other_rows
+from mtl.records import ResultRecord
+from mtl.studies.notes import flag_notes, other_rows
 from mtl.studies.report.content import Content
 
 _SHUFFLED = re.compile(r"(shuffle|permute).*label|label.*(shuffle|permute)")
@@ -118,13 +119,13 @@ def _differing(content: Content) -> Iterator[Caveat]:
 
 
 def _flags(content: Content) -> Iterator[Caveat]:
+    results: dict[str, list[ResultRecord]] = {}
+    for run in content.study.runs:
+        if run.found is not None:
+            results.setdefault(run.arms[0], []).append(run.found.result)
     lines = [
-        f"{run.arms[0]}, seed {run.seed}, {stage}, {task} {split}: {', '.join(scored.flags)}"
-        for run in content.study.runs
-        if run.found is not None
-        for stage, stage_record in run.found.result.stages.items()
-        for task, record in stage_record.tasks.items()
-        for split, scored in record.splits.items()
-        if scored.flags
+        f"{arm}: {note}"
+        for arm, runs in results.items()
+        for note in flag_notes(runs, list(dict.fromkeys(stage for run in runs for stage in run.stages)))
     ]
     yield Caveat("Marked by the scoring", tuple(lines))
