@@ -252,7 +252,7 @@ def test_arms_of_a_grid_are_trials(tmp_path: Path) -> None:
     assert "Expected best of k trials, glue, joint" in page.text
     for value in expected_best(means):
         assert f"{value:.1f}" in page.text
-    assert f"Best of 3: temperature=5, {max(means):.1f}." in page.text
+    assert f"Best of 3: temperature=5, {max(means):.1f}; its sampling.temperature, 5, is the end" in page.text
     assert "Best of fewer trials" not in read(write_planned_study(tmp_path / "arms")).text
 
 

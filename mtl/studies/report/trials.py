@@ -3,6 +3,7 @@
 import statistics
 
 from mtl.studies.comparisons import Row, values
+from mtl.studies.grid_edges import at_edges
 from mtl.studies.report.content import Content
 from mtl.studies.report.html import Html
 from mtl.studies.report.sections import Section, paragraph, section
@@ -15,8 +16,8 @@ _TITLE = "Best of fewer trials"
 
 def trials(content: Content) -> Section:
     """The expected best of 1, 2, ... K trials, for each stage; only of a study whose arms are a grid."""
-    row = content.headline
-    if content.study.spec.grid is None or row is None:
+    row, grid = content.headline, content.study.spec.grid
+    if grid is None or row is None:
         return section("trials", _TITLE)
     parts: list[Html] = []
     for stage in dict.fromkeys(arm.stage for arm in content.arms):
@@ -34,7 +35,9 @@ def trials(content: Content) -> Section:
         title = f"Expected best of k trials, {row.name}, {stage}"
         cells = [["score", *(f"{value:.1f}" for value in expected)]]
         parts.append(table(plain_sheet(title, header, cells, words=1)))
-        parts.append(paragraph(f"Best of {len(means)}: {best}, {means[best]:.1f}."))
+        label = next(arm.label for arm in arms if arm.name == best)
+        edges = at_edges(grid, content.study.arm_names.index(label))
+        parts.append(paragraph("; ".join([f"Best of {len(means)}: {best}, {means[best]:.1f}", *edges]) + "."))
     if not parts:
         return section("trials", _TITLE)
     lead = (
