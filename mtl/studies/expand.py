@@ -16,9 +16,9 @@ from mtl.config.splits import SplitSettings
 from mtl.config.task_files import ORIGIN, identity_of_tasks
 from mtl.errors import ConfigError
 from mtl.stages.checks import check_config
+from mtl.studies.arm_sources import PlannedArm, check_sources
 from mtl.studies.arms import arms_of
 from mtl.studies.spec import StudySpec
-from mtl.tasks.registry import split_roles
 
 ARM_REFERENCE = "arm:"
 """``init.from: arm:NAME`` starts a run from the run of that arm with the same seed, and fold; with
@@ -75,22 +75,6 @@ def stages_before_arms(study: StudySpec) -> Sequence[str]:
     return list(stages) if isinstance(stages, list) else []
 
 
-@dataclass(frozen=True)
-class _Arm:
-    config: RunConfig
-    tasks: tuple[str, ...]
-    starts_from: str | None
-    """The arm whose weights its runs start from."""
-    replays: str | None
-    """The arm whose task sequences its runs repeat."""
-
-    @property
-    def sources(self) -> dict[str, str]:
-        """The arms that its runs wait for, by the setting that names them."""
-        named = {"init.from": self.starts_from, "sampling.from": self.replays}
-        return {setting: arm for setting, arm in named.items() if arm is not None}
-
-
 _Key = tuple[str, int, int | None]
 """Arm, seed and fold."""
 
@@ -103,7 +87,7 @@ class _Expansion:
             for name, document in arms_of(study, stages_before_arms(study)).items()
         }
         self._order = self._sources_first()
-        _check_sources(self._arms)
+        check_sources(self._arms)
         _check_comparison(study, self._arms)
         self._planned: dict[_Key, PlannedRun] = {}
         self._owners: dict[tuple[Any, ...], _Key] = {}
@@ -168,7 +152,7 @@ class _Expansion:
         )
 
 
-def _make_arm(study: StudySpec, name: str, document: Mapping[str, Any]) -> _Arm:
+def _make_arm(study: StudySpec, name: str, document: Mapping[str, Any]) -> PlannedArm:
     try:
         config = validate_config(read_document(study.base, [study.overrides, document]))
         tasks = task_registry.expand(config.tasks)
@@ -177,7 +161,7 @@ def _make_arm(study: StudySpec, name: str, document: Mapping[str, Any]) -> _Arm:
             raise ConfigError("splits are set by the study for each of its runs: write folds: K in it instead")
     except ConfigError as error:
         raise ConfigError(f"arm {name}: {error}") from error
-    return _Arm(config, tasks, _arm_named(config.init.from_), _arm_named(replayed_run(config)))
+    return PlannedArm(config, tasks, _arm_named(config.init.from_), _arm_named(replayed_run(config)))
 
 
 def _arm_named(source: str | None) -> str | None:
@@ -192,29 +176,7 @@ def _repeated(config: RunConfig, seed: int, folds: int | None, fold: int | None)
     return config.model_copy(update=changes)
 
 
-def _check_sources(arms: Mapping[str, _Arm]) -> None:
-    """What an arm starts from is a model that its source trains, and what it replays a stage that it has."""
-    for name, arm in arms.items():
-        if arm.replays is not None and "joint" not in arms[arm.replays].config.stages:
-            raise ConfigError(f"arm {name}: sampling.from replays a joint stage, and the arm {arm.replays} has none")
-        if arm.starts_from is None:
-            continue
-        source, init = arms[arm.starts_from], arm.config.init
-        if init.stage not in source.config.stages:
-            raise ConfigError(
-                f"arm {name}: init.stage is {init.stage}, but the arm {arm.starts_from} has only the stages "
-                f"{list(source.config.stages)}"
-            )
-        wanted = split_roles(arm.tasks)[0] if init.by_task else () if init.task is None else (init.task,)
-        missing = sorted(set(wanted) - set(split_roles(source.tasks)[0]))
-        if missing:
-            raise ConfigError(
-                f"arm {name}: it starts from models of {', '.join(missing)}, which the arm {arm.starts_from} does not "
-                "train"
-            )
-
-
-def _check_comparison(study: StudySpec, arms: Mapping[str, _Arm]) -> None:
+def _check_comparison(study: StudySpec, arms: Mapping[str, PlannedArm]) -> None:
     """Baseline and primary comparison name arms that there are, and scores that these will have."""
     known = f"the study has {', '.join(arms)}"
     if study.baseline is not None and study.baseline not in arms:

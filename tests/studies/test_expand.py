@@ -210,6 +210,27 @@ def test_a_run_replays_the_run_of_its_seed_that_it_names() -> None:
     circle = {"a": ["sampling=replay", "sampling.from=arm:b"], "b": ["init.from=arm:a"]}
     assert "a -> b -> a" in refused(arms=circle)
     assert "set sampling.from" in refused(arms={"a": ["sampling=replay"]})
+    none = {"a": ["sampling=replay", "sampling.from=arm:b"], "b": ["stages=[single]"]}
+    assert "replays a joint stage, and the arm b has none" in refused(arms=none)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (["tasks=[mini/entail2,mini/entail3]"], "only one of them trains mini/acceptability"),
+        (["training.rows_per_update=7"], "joint training.rows_per_update is"),
+        (["joint.training.tokens_per_update=500"], "joint training.rows_per_update is"),
+        (["joint.training.updates=9"], "set joint.training.updates to that or less"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_before_any_run(changes: list[str], told: str) -> None:
+    replaying = ["sampling=replay", "sampling.from=arm:first"]
+    assert told in refused(arms={"later": [*replaying, *changes], "first": ["joint.training.updates=8"]})
+
+
+def test_a_shorter_replay_is_none_to_refuse() -> None:
+    replaying = ["sampling=replay", "sampling.from=arm:first", "joint.training.updates=8"]
+    assert len(runs_of(arms={"later": replaying, "first": ["joint.training.updates=8"]})) >= 2
 
 
 def test_a_study_in_folds_has_a_run_for_each() -> None:
