@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mtl.config.documents import read_yaml
 from mtl.config.locations import configs_directory
-from mtl.config.merge import merge
+from mtl.config.overrides import lay_over, naming_its_model
 from mtl.config.problems import describe_problems
 from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig, Stage
@@ -43,13 +43,15 @@ def read_document(
     document = read_yaml(directory / "base.yaml")
     for source in [sources] if isinstance(sources, str | Path) else sources:
         path = _find(source, directory)
-        document = merge(document, anchored(read_yaml(path), path))
-    # One layer of all overrides, so that `sampling.cap=5 sampling=proportional` says the same in either order.
-    asked: dict[str, Any] = {}
+        document = lay_over(document, [anchored(read_yaml(path), path)])
+    layers: list[dict[str, Any]] = []
     for override in overrides:
-        layer = nested(*parse_assignment(override)) if isinstance(override, str) else override
-        asked = merge(asked, anchored(layer, Path("command line")))
-    document = merge(document, asked)
+        if isinstance(override, str):
+            layer = nested(*parse_assignment(override))
+        else:
+            layer = naming_its_model(override, lay_over(document, layers))
+        layers.append(anchored(layer, Path("command line")))
+    document = lay_over(document, layers)
     return _without_emptied_blocks(with_definitions(document))
 
 

@@ -51,7 +51,7 @@ def _of_any_kind(field: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_replaced(key: str, lower: Mapping[str, Any], upper: Mapping[str, Any]) -> bool:
     if key == "known_training_data":
-        return bool(upper.get("path", lower.get("path")) != lower.get("path"))
+        return "path" in lower and "path" in upper and bool(upper["path"] != lower["path"])
     other = ALTERNATIVES.get(key)
     return other is not None and key not in upper and upper.get(other) is not None
 
