@@ -111,10 +111,13 @@ def _explain(
 
 def _suggestion(path: list[str], owner: type[Settings], prefix: str, root: type[Settings]) -> str:
     *parents, name = path
+    everywhere = list(known_paths(root))
+    if ".".join(path) in everywhere and "kind" in owner.model_fields:
+        others = ", ".join(sorted(keys_of(owner).keys() - {"kind"})) or "no other keys"
+        return f"; it is of another kind than {owner.model_fields['kind'].default}, which has {others}"
     near = difflib.get_close_matches(name, keys_of(owner), n=1)
     if near:
         return f"; did you mean {_join(prefix, *parents, near[0])}?"
-    everywhere = list(known_paths(root))
     elsewhere = [known for known in everywhere if known.endswith(f".{name}") and known != ".".join(path)]
     if elsewhere:
         return f"; did you mean {' or '.join(_join(prefix, known) for known in dict.fromkeys(elsewhere))}?"

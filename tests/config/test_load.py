@@ -90,6 +90,18 @@ def test_all_wrong_keys_are_listed_at_once() -> None:
     [
         ("sampling.temprature=2", "sampling.temprature: unknown key; did you mean sampling.temperature?"),
         ("sampling.schedule={kind: linear, ende: 1}", "sampling.schedule.ende: unknown key; did you mean"),
+        (
+            "sampling={kind: uniform, cap: 1}",
+            "sampling.cap: unknown key; it is of another kind than uniform, which has sizes",
+        ),
+        (
+            "joint.sampling={kind: power, temperature: 1}",
+            "joint.sampling.temperature: unknown key; it is of another kind",
+        ),
+        (
+            "sampling.schedule.end=1",
+            "sampling.schedule.end: unknown key; it is of another kind than constant, which has no",
+        ),
         ("weight_decay=0", "weight_decay: unknown key; did you mean optimizer.weight_decay?"),
         ("zzz=0", "zzz: unknown key; known here are checkpoint, data,"),
         ("sampling.schedule=cos", "sampling.schedule: unknown kind cos; known are 'constant', 'linear', 'cosine'"),
