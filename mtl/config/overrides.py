@@ -1,6 +1,8 @@
 """How what is asked for, on a command line or by a study and its arms, is laid over what recipes say."""
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from mtl.config.merge import FIELDS_WITH_KINDS, merge
@@ -33,6 +35,20 @@ def naming_its_model(layer: Mapping[str, Any], below: Mapping[str, Any]) -> dict
         return dict(layer)
     named = {key: before[key] for key in ("kind", "path") if key in before}
     return {**layer, "encoder": {**named, **encoder}}
+
+
+def is_lost(layer: Mapping[str, Any], merged: Mapping[str, Any]) -> bool:
+    """Whether ``merged``, which ``layer`` went into, says something else by now."""
+    return merge(merged, layer) != merged
+
+
+def unset_in_vain(layer: Mapping[str, Any], merged: Mapping[str, Any]) -> list[str]:
+    """The keys, dotted, that ``layer`` unsets and of which ``merged``, which it went into, has parts again.
+
+    Such a document no longer says that what is below it has to go.
+    """
+    replaced = replaced_mappings(merged, layer)
+    return [".".join(path) for path in replaced if reduce(operator.getitem, path, layer) is None]
 
 
 def replaced_mappings(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

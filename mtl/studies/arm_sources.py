@@ -73,6 +73,7 @@ def _check_replayed(arm: PlannedArm, source: PlannedArm) -> None:
     for setting in ("rows_per_update", "tokens_per_update"):
         own, recorded = getattr(here, setting), getattr(there, setting)
         if own != recorded:
+            own, recorded = ("not set" if value is None else value for value in (own, recorded))
             raise ConfigError(
                 f"it replays the arm {arm.replays}, whose joint training.{setting} is {recorded} where its own is "
                 f"{own}; counts are replayed as they were, so set it alike"

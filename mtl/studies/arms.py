@@ -8,6 +8,7 @@ from typing import Any
 
 from mtl import tasks as task_registry
 from mtl.config.merge import merge
+from mtl.config.overrides import is_lost
 from mtl.config.task_files import is_task_file
 from mtl.errors import ConfigError
 from mtl.studies.spec import Document, StudySpec, as_document, check_name
@@ -53,10 +54,20 @@ def _grid(grid: Mapping[str, Sequence[Any]]) -> list[tuple[str, Document]]:
         document: Document = {}
         for key, value in zip(keys, values, strict=True):
             document = merge(document, as_document(key, value))
+        _refuse_lost_keys(dict(zip(keys, values, strict=True)), document)
         arms.append(
             (",".join(f"{shown[key]}={_shown(value)}" for key, value in zip(keys, values, strict=True)), document)
         )
     return arms
+
+
+def _refuse_lost_keys(combination: Mapping[str, Any], document: Document) -> None:
+    lost = [key for key, value in combination.items() if is_lost(as_document(key, value), document)]
+    if lost:
+        raise ConfigError(
+            f"the grid's {' and '.join(lost)} would have no effect, since another key of it sets something in their "
+            "place; take one out, or write the arms out under arms:"
+        )
 
 
 def _short_keys(keys: Sequence[str]) -> dict[str, str]:

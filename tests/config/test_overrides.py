@@ -14,7 +14,11 @@ from mtl.errors import ConfigError
     ("lower", "layers", "merged"),
     [
         ({"a": {"x": "1", "y": "2"}}, [{"a": None}, {"a": {"x": "3"}}], {"a": {"x": "3"}}),
-        ({"a": {"b": {"x": "1"}, "y": "2"}}, [{"a": {"b": None}}, {"a": {"b": {"z": "3"}}}], {"a": {"b": {"z": "3"}, "y": "2"}}),
+        (
+            {"a": {"b": {"x": "1"}, "y": "2"}},
+            [{"a": {"b": None}}, {"a": {"b": {"z": "3"}}}],
+            {"a": {"b": {"z": "3"}, "y": "2"}},
+        ),
         ({"a": {"x": "1"}}, [{"a": "5"}, {"a": {"y": "2"}}], {"a": {"y": "2"}}),
         ({"a": {"x": "1"}}, [{"a": {"y": "2"}}, {"a": None}], {"a": None}),
         (
@@ -28,7 +32,7 @@ from mtl.errors import ConfigError
             {"sampling": {"kind": "uniform"}},
         ),
     ],
-)  # fmt: skip
+)
 def test_laid_over(lower: dict[str, Any], layers: list[dict[str, Any]], merged: dict[str, Any]) -> None:
     assert lay_over(lower, layers) == merged
 

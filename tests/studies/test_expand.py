@@ -219,13 +219,29 @@ def test_a_run_replays_the_run_of_its_seed_that_it_names() -> None:
     [
         (["tasks=[mini/entail2,mini/entail3]"], "only one of them trains mini/acceptability"),
         (["training.rows_per_update=7"], "joint training.rows_per_update is"),
-        (["joint.training.tokens_per_update=500"], "joint training.rows_per_update is"),
+        (["joint.training.tokens_per_update=500"], "where its own is not set"),
         (["joint.training.updates=9"], "set joint.training.updates to that or less"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_before_any_run(changes: list[str], told: str) -> None:
     replaying = ["sampling=replay", "sampling.from=arm:first"]
     assert told in refused(arms={"later": [*replaying, *changes], "first": ["joint.training.updates=8"]})
+
+
+@pytest.mark.parametrize(
+    ("grid", "told"),
+    [
+        (
+            {"training.updates": ["1", "2"], "training.epochs": ["1"]},
+            "the grid's training.updates would have no effect",
+        ),
+        ({"sampling": ["uniform", "power"], "sampling.kind": ["uniform"]}, "the grid's sampling would have no effect"),
+        ({"sampling.temperature": ["1", "2"], "sampling": ["uniform", "temperature"]}, "of another kind than uniform"),
+        ({"sampling": ["uniform", "temperature"], "sampling.temperature": ["1", "2"]}, "of another kind than uniform"),
+    ],
+)
+def test_a_key_of_a_grid_without_effect_is_refused(grid: dict[str, list[str]], told: str) -> None:
+    assert told in refused(grid=grid)
 
 
 def test_a_shorter_replay_is_none_to_refuse() -> None:

@@ -56,6 +56,12 @@ def test_lists_of_assignments_and_mappings_mean_the_same() -> None:
         ({"overrides": ["out=elsewhere"]}, "overrides sets out, which a study sets"),
         ({"arms": {"a": ["seed=4"]}}, "arms.a sets seed"),
         ({"arms": None, "grid": {"seed": ["1", "2"]}}, "grid sets seed"),
+        ({"arms": {"a": {"training.updates": "1", "training.epochs": "2"}}}, "arms.a sets training.updates, and with"),
+        (
+            {"overrides": {"joint.training.updates": "2", "joint": None}},
+            "overrides sets joint.training.updates, and with",
+        ),
+        ({"overrides": ["joint=null", "joint.training.updates=2"]}, "overrides unsets joint, and sets a part of it"),
         ({"seeds": "0"}, "no number of seeds"),
         ({"seeds": "ten"}, "seeds: must be a list; write [ten]"),
         ({"seeds": ["1", "2", "1"]}, "seeds names 1 twice"),
@@ -67,6 +73,22 @@ def test_lists_of_assignments_and_mappings_mean_the_same() -> None:
 )
 def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) -> None:
     assert message in refused(**changes)
+
+
+def test_what_the_command_line_may_add_to_overrides() -> None:
+    def added(overrides: list[str], *assignments: str) -> Any:
+        return validate_study({**STUDY, "overrides": overrides}, Path("study.yaml"), assignments).overrides
+
+    assert added(["training.updates=2"], "training.epochs=1") == {"training": {"epochs": "1"}}
+    assert added(["joint.training.updates=2"], "joint=null") == {"joint": None}
+    with pytest.raises(ConfigError, match="unsets joint, and sets a part of it afterwards"):
+        added(["joint=null"], "joint.training.updates=2")
+    known = "encoder.known_training_data=[A]"
+    with pytest.raises(ConfigError, match="the command line names an encoder"):
+        added([known], "encoder.path=b")
+    assert added([known], "encoder.path=b", "encoder.known_training_data=[]")["encoder"]["known_training_data"] == []
+    assert added([known, "encoder.path=a"], "encoder.path=b") == {"encoder": {"path": "b"}}
+    assert added(["encoder.dropout=0"], "encoder.path=b", known)["encoder"]["known_training_data"] == ["A"]
 
 
 def test_all_problems_are_named_at_once() -> None:
