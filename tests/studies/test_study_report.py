@@ -256,6 +256,21 @@ def test_arms_of_a_grid_are_trials(tmp_path: Path) -> None:
     assert "Best of fewer trials" not in read(write_planned_study(tmp_path / "arms")).text
 
 
+def test_the_best_of_a_grid_is_found_among_arms_that_share_runs_or_are_several(tmp_path: Path) -> None:
+    grid = {"logging.every": ["1", "2"], "sampling.temperature": ["1", "2", "5"]}
+    path = tmp_path / "study"
+    named = {"arms": None, "grid": grid, "baseline": None, "primary": None}
+    write_planned_study(path, gains={"every=1,temperature=5": 0.6}, **named)
+    for run in runs_of(path):
+        arm = "abc"["125".index(run.arms[0][-1])]
+        other = run.arms[0] == "every=1,temperature=5" and run.seed == 3
+        gain = 0.6 if arm == "c" else 0.0
+        write_run(run.directory, "d" if other else arm, run.seed, gain=gain, names=("glue/rte", "glue/sst2"))
+    text = read(path).text
+    assert "Best of 4: every=1,temperature=5 (" in text
+    assert "its sampling.temperature, 5, is the end of the list 1, 2, 5" in text
+
+
 def test_whatever_is_in_the_files_is_shown_and_never_carried_out(tmp_path: Path) -> None:
     attack = "<script>alert(1)</script><img src=x onerror=alert(2)> \" ' & \x00\x1b[31m"
     path = write_planned_study(tmp_path, question=attack.replace("\x00\x1b", ""), without=[("mixed", 2)])

@@ -2,12 +2,15 @@
 
 import statistics
 
+from mtl.studies.arms import arms_of
 from mtl.studies.comparisons import Row, values
 from mtl.studies.grid_edges import at_edges
 from mtl.studies.report.content import Content
 from mtl.studies.report.html import Html
 from mtl.studies.report.sections import Section, paragraph, section
 from mtl.studies.report.tables import plain_sheet, table
+from mtl.studies.scored_arms import Arm
+from mtl.studies.spec import StudySpec
 from mtl.studies.statistics.best_of_trials import expected_best
 
 _FEWEST = 2
@@ -35,8 +38,7 @@ def trials(content: Content) -> Section:
         title = f"Expected best of k trials, {row.name}, {stage}"
         cells = [["score", *(f"{value:.1f}" for value in expected)]]
         parts.append(table(plain_sheet(title, header, cells, words=1)))
-        label = next(arm.label for arm in arms if arm.name == best)
-        edges = at_edges(grid, content.study.arm_names.index(label))
+        edges = at_edges(grid, _combination(content.study.spec, next(arm for arm in arms if arm.name == best)))
         parts.append(paragraph("; ".join([f"Best of {len(means)}: {best}, {means[best]:.1f}", *edges]) + "."))
     if not parts:
         return section("trials", _TITLE)
@@ -45,3 +47,10 @@ def trials(content: Content) -> Section:
         "on, so it is too high, the more the more trials there were (Dodge et al. 2019, Show your work)."
     )
     return section("trials", _TITLE, paragraph(lead), *parts)
+
+
+def _combination(study: StudySpec, arm: Arm) -> int:
+    """Which of the grid's combinations the arm is, from 0; of several that share their runs, the first."""
+    # Runs of one combination that are of two arms, since their data changed between them, are called after its folder
+    # and a hash in brackets, which no name of the study has.
+    return list(arms_of(study, ())).index(arm.label.partition(" (")[0])
