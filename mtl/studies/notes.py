@@ -122,16 +122,17 @@ def _on_encoder(run: ResultRecord) -> str:
 
 def flag_notes(runs: Sequence[ResultRecord], stages: Sequence[StageName]) -> list[str]:
     """What scoring marked in ``stages``, a line for each mark of a split, with the seeds of all runs that have it."""
-    seeds: dict[str, list[int]] = {}
+    seeds: dict[str, list[str]] = {}
     for run in runs:
+        own = str(run.seed) if run.fold is None else f"{run.seed} fold {run.fold}"
         for stage in stages:
             tasks = run.stages[stage].tasks if stage in run.stages else {}
             for task, record in tasks.items():
                 for split, scored in record.splits.items():
                     for flag in scored.flags:
                         where = f"{stage}, {task}" if len(stages) > 1 else task
-                        seeds.setdefault(f"{where} {split}: {_FLAGS.get(flag, flag)}", []).append(run.seed)
-    return [f"{note}, seed {', '.join(map(str, found))}" for note, found in seeds.items()]
+                        seeds.setdefault(f"{where} {split}: {_FLAGS.get(flag, flag)}", []).append(own)
+    return [f"{note}, seed {', '.join(found)}" for note, found in seeds.items()]
 
 
 def _task_records(runs: Sequence[ResultRecord]) -> Iterator[tuple[str, TaskRecord]]:

@@ -4,7 +4,7 @@ from synthetic_results import a_result
 from mtl.metrics import CONSTANT
 from mtl.records import SplitRecord, TaskRecord
 from mtl.studies.layout import lay_out
-from mtl.studies.notes import is_partial, other_rows
+from mtl.studies.notes import flag_notes, is_partial, other_rows
 from mtl.studies.table import arm_tables
 
 RTE, WNLI, COLA = ("glue/rte", 70.0, 277, 277), ("glue/wnli", 56.0, 71, 71), ("glue/cola", 60.0, 1043, 1043)
@@ -136,6 +136,12 @@ def test_a_mark_of_the_scoring_is_told_once_with_all_its_seeds() -> None:
         "single, glue/rte dev: all predictions, or all labels, are the same, seed 1, 2",
         "joint, glue/rte dev: all predictions, or all labels, are the same, seed 1, 2",
     )
+
+
+def test_a_mark_of_a_fold_names_the_fold() -> None:
+    runs = [a_result({"joint": (RTE,)}, flags=(CONSTANT,)).model_copy(update={"fold": fold}) for fold in (0, 2)]
+    told = "glue/rte dev: all predictions, or all labels, are the same, seed 1 fold 0, 1 fold 2"
+    assert flag_notes(runs, ["joint"]) == [told]
 
 
 def test_a_whole_run_has_no_warnings() -> None:
