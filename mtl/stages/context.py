@@ -1,6 +1,6 @@
 """What all trainings of a run share, and what sets one of them apart."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,7 +34,8 @@ class InitialWeights:
     that do not follow from settings and seed; ``inherited``: what the run it comes from had spent, by name.
     ``by_task``: where each task has a model to start from, its checkpoint, and the checksum of what is taken over.
     ``chain`` stands for the weights in the name of an arm whose runs start from runs of one arm, seed from seed; None
-    where ``sha256`` does. ``dev_looks`` is how often dev was scored, by task, to choose the weights.
+    where ``sha256`` does. ``dev_looks`` is how often dev was scored, by task, to choose the weights, and
+    ``known_training_data`` what the encoder of the run that they come from is known to have been trained on.
     """
 
     loaded: LoadedEncoder
@@ -44,6 +45,7 @@ class InitialWeights:
     by_task: Mapping[str, TaskStart] = field(default_factory=dict)
     chain: str | None = None
     dev_looks: Mapping[str, int] = field(default_factory=dict)
+    known_training_data: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

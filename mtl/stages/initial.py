@@ -59,6 +59,7 @@ def load_initial_weights(config: RunConfig, tokenizer: TextTokenizer) -> Initial
         {"init": result.stages[config.init.stage].cost},
         chain=_chain(config, result),
         dev_looks=looks_at_dev(config, run, result),
+        known_training_data=result.encoder.known_training_data,
     )
 
 
@@ -89,6 +90,7 @@ def _of_each_task(
         starts,
         _chain(config, result),
         looks_at_dev(config, run, result),
+        result.encoder.known_training_data,
     )
 
 

@@ -215,9 +215,10 @@ class _Pipeline:
         self.stages[unit.stage] = StageRecord(tasks=tasks, suites=suite_records(specs, tasks), cost=cost)
 
     def _write(self, status: Status) -> ResultRecord:
+        known = (*self.config.encoder.known_training_data, *self.context.initial.known_training_data)
         encoder = {
             "path": getattr(self.config.encoder, "path", self.config.encoder.kind),
-            "known_training_data": list(self.config.encoder.known_training_data),
+            "known_training_data": list(dict.fromkeys(known)),
         }
         result = ResultRecord.model_validate(
             {

@@ -72,6 +72,15 @@ def test_what_is_scored_was_in_no_training_before(tmp_path: Path) -> None:
     run("elsewhere", f"init.from={tmp_path / 'whole'}", *folds, task=SIMILARITY)
 
 
+@pytest.mark.parametrize("stage", ["joint", "single"])
+def test_what_the_encoder_was_trained_on_stays_known_in_runs_that_go_on(tmp_path: Path, stage: str) -> None:
+    known = "encoder.known_training_data=[Flickr30k,SNLI]"
+    run_tiny(tmp_path / "before", f"stages=[{stage}]", known, *ONE_UPDATE, tasks=BOTH)
+    start = (f"init.from={tmp_path / 'before'}", f"init.stage={stage}", "encoder.known_training_data=[SNLI]")
+    after = run_tiny(tmp_path / "after", "stages=[finetune]", *start, *ONE_UPDATE, tasks=BOTH)
+    assert after.encoder.known_training_data == ["SNLI", "Flickr30k"]
+
+
 def test_runs_of_all_seeds_that_start_from_one_run_are_one_arm(tmp_path: Path) -> None:
     run_tiny(tmp_path / "before", "stages=[joint]", *ONE_UPDATE, tasks=(SIMILARITY,))
     asked = ("stages=[joint]", f"init.from={tmp_path / 'before'}", *ONE_UPDATE)
