@@ -1,6 +1,6 @@
 """Which other arms the runs of an arm go on from or repeat, and whether these will have what is asked of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mtl.config.resolve import resolve_stage
@@ -33,7 +33,7 @@ class PlannedArm:
 
 
 def check_sources(arms: Mapping[str, PlannedArm]) -> None:
-    """ConfigError where an arm starts from a model that its source does not train, or cannot replay its joint stage."""
+    """ConfigError where an arm starts from what its source does not train or keep, or cannot replay its joint stage."""
     for name, arm in arms.items():
         try:
             if arm.starts_from is not None:
@@ -56,6 +56,25 @@ def _check_start(arm: PlannedArm, source: PlannedArm) -> None:
     if missing:
         raise ConfigError(
             f"it starts from models of {', '.join(missing)}, which the arm {arm.starts_from} does not train"
+        )
+    if init.snapshot == "best":
+        _check_best(arm, source, (None,) if init.stage == "joint" else wanted)
+
+
+def _check_best(arm: PlannedArm, source: PlannedArm, tasks: Sequence[str | None]) -> None:
+    """A best snapshot is kept where weights are selected; one for a task of a joint stage where that is asked for."""
+    init = arm.config.init
+    for task in tasks:
+        if resolve_stage(source.config, init.stage, task).selection.on == "last":
+            of_task = "" if task is None else f" of {task}"
+            raise ConfigError(
+                f"init.snapshot is best, but the arm {arm.starts_from} selects nothing in its stage "
+                f"{init.stage}{of_task}; set selection.on=holdout there, or init.snapshot=last"
+            )
+    if init.stage == "joint" and init.task is not None and source.config.finetune_from != "task_best":
+        raise ConfigError(
+            f"it starts from the snapshot that was best for {init.task}, and the arm {arm.starts_from} keeps none; "
+            "set finetune_from=task_best there, or leave init.task out"
         )
 
 

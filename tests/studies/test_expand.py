@@ -229,6 +229,23 @@ def test_what_cannot_be_replayed_is_refused_before_any_run(changes: list[str], t
 
 
 @pytest.mark.parametrize(
+    ("source", "init", "told"),
+    [
+        ([], [], "the arm first selects nothing in its stage joint; set"),
+        (["stages=[single]"], ["init.stage=single"], "nothing in its stage single of mini/entail2"),
+        (["joint.selection.on=holdout"], ["init.task=mini/entail2"], "set finetune_from=task_best there"),
+    ],
+)
+def test_a_best_snapshot_that_no_run_will_keep_is_refused(source: list[str], init: list[str], told: str) -> None:
+    later = ["stages=[single]", "init.from=arm:first", "init.snapshot=best", *init]
+    assert told in refused(arms={"later": later, "first": source})
+    kept = [*source, "selection.on=holdout", "evaluation.every=1", "finetune_from=task_best"]
+    if "stages=[single]" in source:
+        kept.pop()
+    assert runs_of(arms={"later": later, "first": kept})
+
+
+@pytest.mark.parametrize(
     ("grid", "told"),
     [
         (
