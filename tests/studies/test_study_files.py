@@ -15,7 +15,7 @@ from mtl.runtime.processes import search_path
 from mtl.studies.additions import Addition, read_additions
 from mtl.studies.expand import expand
 from mtl.studies.opened import open_study
-from mtl.studies.spec import StudySpec
+from mtl.studies.spec import StudySpec, read_study
 from mtl.studies.study_files import Claims, StudyDirectory, check_directory, write_study
 
 ARMS = {"plain": [], "even": ["sampling=uniform"]}
@@ -66,8 +66,12 @@ def test_the_same_study_starts_again_and_changes_nothing(tmp_path: Path) -> None
 )
 def test_arms_seeds_and_what_changes_no_result_may_be_added(changes: dict[str, Any], tmp_path: Path) -> None:
     start(tmp_path, study(**PROMISED))
-    start(tmp_path, study(**{**PROMISED, **changes}))
-    start(tmp_path, study(**{**PROMISED, **changes}))
+    changed = study(**{**PROMISED, **changes})
+    start(tmp_path, changed)
+    after = files(tmp_path)
+    assert read_study(tmp_path / "study.yaml") == changed
+    start(tmp_path, changed)
+    assert files(tmp_path) == after
 
 
 def test_what_is_added_after_runs_were_scored_is_told(tmp_path: Path) -> None:
