@@ -18,6 +18,7 @@ from mtl.studies.compared import compared
 from mtl.studies.pictures.picture import Source
 from mtl.studies.pictures.registry import REGISTRY, drawings
 from mtl.studies.pictures.save import picture_csv, picture_svg
+from mtl.studies.study_files import StudyDirectory
 from mtl.studies.study_layout import StudyLayoutName
 
 KEPT = ("result.json", "environment.json", "stage.json", "sequence.npz")
@@ -47,6 +48,9 @@ def copy_files(study: Path, out: Path) -> None:
     document.get("overrides", {}).get("data", {}).pop("root", None)
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     (out / "study.yaml").write_text(text, encoding="utf-8")
+    additions = StudyDirectory(study).additions
+    if additions.is_file():
+        shutil.copyfile(additions, out / additions.name)
     for path in sorted((study / "runs").rglob("*")):
         if path.name in KEPT or path.suffix == ".parquet":
             place = out / path.relative_to(study)

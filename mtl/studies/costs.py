@@ -13,8 +13,9 @@ from mtl.studies.sequences import sequences
 class ArmCost:
     """Means over an arm's runs of all its training, what it started from included once.
 
-    ``target_examples`` counts the examples of the tasks compared, each task's own, repeats counted; None where the
-    runs' files do not tell (no ``sequence.npz``, or weights from another run).
+    ``target_examples`` counts the examples of the tasks compared, each task's own, repeats counted; None where there is
+    no such task, as among single-task arms of several, or the runs' files do not tell (no ``sequence.npz``, or weights
+    from another run).
     """
 
     tokens: float
@@ -46,6 +47,8 @@ def spent(cost: CostRecord) -> Iterator[CostRecord]:
 
 
 def _target_examples(arm: Arm, tasks: Sequence[str]) -> float | None:
+    if not tasks:
+        return None
     counts = []
     for run in arm.runs:
         if any(name != "joint" for name in arm.record(run).cost.inherited):

@@ -9,6 +9,7 @@ from mtl.config.run import RunConfig
 from mtl.errors import ConfigError, DataError
 from mtl.records import read_result
 from mtl.rundir import RunDirectory
+from mtl.studies.additions import read_additions
 from mtl.studies.expand import PlannedRun, expand
 from mtl.studies.find import FoundRun, find_runs
 from mtl.studies.folds import pooled_folds
@@ -69,7 +70,8 @@ class OpenedStudy:
         notes = [f"half finished: {len(missing)} of {len(self.runs)} runs are not complete"] if missing else []
         if missing and self.spec.folds is not None:
             notes.append("seeds of an arm that lack a fold are left out")
-        return [*notes, *shared]
+        additions = read_additions(StudyDirectory(self.path).additions)
+        return [*notes, *shared, *(addition.note for addition in additions)]
 
     @cached_property
     def _results(self) -> list[FoundRun]:

@@ -3,6 +3,7 @@
 ::
 
     <out>/study.yaml  status.json      the study; a summary for people, which nothing is decided by
+    <out>/additions.json               seeds and arms that it got after runs had been scored
     <out>/configs/<arm>/seed-<n>.yaml  what each run was started with; `mtl run` takes it as it is
     <out>/claims/                      which launcher of this machine is at which run, held by locks of the system
     <out>/runs/<arm>/seed-<n>-<hash>/  the run directories, with log.txt; they alone say what is done
@@ -22,7 +23,9 @@ from mtl.config.replayed import replayed_run
 from mtl.config.run import RunConfig
 from mtl.errors import ConfigError
 from mtl.rundir import check_place
+from mtl.studies.additions import note_addition
 from mtl.studies.expand import PlannedRun, expand
+from mtl.studies.run_state import state_of
 from mtl.studies.spec import StudySpec, read_study, study_text
 
 # What a study promises before it runs, and so may not change afterwards.
@@ -35,6 +38,7 @@ class StudyDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.study = path / "study.yaml"
+        self.additions = path / "additions.json"
         self.status = path / "status.json"
         self.configs = path / "configs"
         self.claims = path / "claims"
@@ -68,7 +72,9 @@ def check_directory(directory: StudyDirectory, study: StudySpec, runs: Sequence[
 
 
 def write_study(directory: StudyDirectory, study: StudySpec, runs: Sequence[PlannedRun]) -> None:
-    """Write study.yaml and the settings of every run; what has not changed stays untouched."""
+    """Write study.yaml and the settings of every run, and note what is new; what has not changed stays untouched."""
+    if directory.study.is_file():
+        _note_additions(directory, read_study(directory.study), study)
     # First, so that another start at the same moment finds a study here and not a directory of somebody else's. Configs
     # that are missing after a crash belong to runs that were not begun, and are written by the next start.
     _write(directory.study, study_text(study))
@@ -109,6 +115,15 @@ class Claims:
         """Give up whatever is held."""
         while self._held:
             os.close(self._held.popitem()[1])
+
+
+def _note_additions(directory: StudyDirectory, before: StudySpec, study: StudySpec) -> None:
+    had = expand(before, directory.path)
+    arms = {arm for run in had for arm in run.arms}
+    new = dict.fromkeys(arm for run in expand(study, directory.path) for arm in run.arms if arm not in arms)
+    seeds = [seed for seed in study.seeds if seed not in before.seeds]
+    complete = sum(state_of(run.directory) == "complete" for run in had)
+    note_addition(directory.additions, seeds, list(new), complete)
 
 
 def _promises_changed(before: StudySpec, now: StudySpec) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """A manifest notices every change to its directory."""
 
+import json
 import os
 from pathlib import Path
 
@@ -22,8 +23,13 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_was_written_verifies(directory: Path) -> None:
+def test_what_was_written_verifies_and_is_listed(directory: Path) -> None:
     verify_manifest(directory)
+    listed = json.loads((directory / "manifest.json").read_text())["files"]
+    assert {name: entry["bytes"] for name, entry in listed.items()} == {
+        "config.json": 2,
+        "deep/weights.safetensors": len(CONTENT),
+    }
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)

@@ -30,6 +30,7 @@ def test_target_examples_are_the_tasks_own(tmp_path: Path) -> None:
     arm = with_cost(tmp_path, tokens=1)
     assert arm_cost(arm, ["glue/rte"]).target_examples == 20
     assert arm_cost(arm, ["glue/rte", "glue/cola"]).target_examples == 32
+    assert arm_cost(arm, []).target_examples is None, "arms without a task in common have none"
     (tmp_path / "joint" / "sequence.npz").unlink()
     assert arm_cost(arm, ["glue/rte"]).target_examples is None
 

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_directories import write_run
 from test_expand import TINY, study
 
 from mtl.errors import ConfigError
 from mtl.runtime.processes import search_path
+from mtl.studies.additions import Addition, read_additions
 from mtl.studies.expand import expand
-from mtl.studies.spec import StudySpec
+from mtl.studies.opened import open_study
+from mtl.studies.spec import StudySpec, read_study
 from mtl.studies.study_files import Claims, StudyDirectory, check_directory, write_study
 
 ARMS = {"plain": [], "even": ["sampling=uniform"]}
@@ -63,8 +66,26 @@ def test_the_same_study_starts_again_and_changes_nothing(tmp_path: Path) -> None
 )
 def test_arms_seeds_and_what_changes_no_result_may_be_added(changes: dict[str, Any], tmp_path: Path) -> None:
     start(tmp_path, study(**PROMISED))
-    start(tmp_path, study(**{**PROMISED, **changes}))
-    start(tmp_path, study(**{**PROMISED, **changes}))
+    changed = study(**{**PROMISED, **changes})
+    start(tmp_path, changed)
+    after = files(tmp_path)
+    assert read_study(tmp_path / "study.yaml") == changed
+    start(tmp_path, changed)
+    assert files(tmp_path) == after
+
+
+def test_what_is_added_after_runs_were_scored_is_told(tmp_path: Path) -> None:
+    parts = {key: value for key, value in PROMISED.items() if key not in ("primary", "equal")}
+    start(tmp_path, study(**parts))
+    start(tmp_path, study(**{**parts, "seeds": "3"}))
+    assert read_additions(tmp_path / "additions.json") == (), "nothing had been scored"
+    for run in expand(study(**{**parts, "seeds": "3"}), tmp_path):
+        write_run(run.directory, run.arms[0][0], run.seed)
+    more = {**parts, "seeds": "5", "arms": {**ARMS, "third": ["sampling=proportional"]}}
+    for _ in range(2):
+        start(tmp_path, study(**more))
+    assert read_additions(tmp_path / "additions.json") == (Addition(seeds=(4, 5), arms=("third",), complete=6),)
+    assert "added when 6 runs were complete: seed 4, 5 and arm third; " in "\n".join(open_study(tmp_path).notes())
 
 
 @pytest.mark.parametrize(
