@@ -1,6 +1,7 @@
 """A run's settings from config files, shipped recipes and assignments."""
 
 import difflib
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,8 @@ from pydantic import ValidationError
 
 from mtl.config.documents import read_yaml
 from mtl.config.locations import configs_directory
-from mtl.config.overrides import lay_over, naming_its_model
+from mtl.config.merge import merge
+from mtl.config.overrides import dropped
 from mtl.config.problems import describe_problems
 from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig, Stage
@@ -19,6 +21,8 @@ from mtl.config.values import nested, parse_assignment
 from mtl.errors import ConfigError
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
+_AGAIN = ", and counts with its default: set it again with that kind"
+_logger = logging.getLogger("mtl")
 
 
 def load_config(sources: str | Path | Sequence[str | Path], overrides: Sequence[str] = ()) -> RunConfig:
@@ -38,21 +42,44 @@ def read_document(
 
     An override is ``key=value``, or a document of settings. A task file's path is relative to the folder of the config
     that names it, on the command line (and in a document, where it was not made absolute) to the working directory.
+    Warns of overrides that another one drops, see :func:`dropped_overrides`.
     """
+    document, lost = _laid_over(sources, overrides)
+    for line in lost:
+        _logger.warning("%s", line)
+    return _without_emptied_blocks(with_definitions(document))
+
+
+def dropped_overrides(
+    sources: str | Path | Sequence[str | Path], overrides: Sequence[str | Mapping[str, Any]]
+) -> list[str]:
+    """A line for each override that is dropped because another kind is named after it, or in a stage's block."""
+    return _laid_over(sources, overrides)[1]
+
+
+def _laid_over(
+    sources: str | Path | Sequence[str | Path], overrides: Sequence[str | Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[str]]:
+    """The merged document, and what was lost of the overrides on the way."""
     directory = configs_directory()
     document = read_yaml(directory / "base.yaml")
     for source in [sources] if isinstance(sources, str | Path) else sources:
         path = _find(source, directory)
-        document = lay_over(document, [anchored(read_yaml(path), path)])
-    layers: list[dict[str, Any]] = []
+        document = merge(document, anchored(read_yaml(path), path))
+    asked: dict[str, Any] = {}
+    lost = []
     for override in overrides:
-        if isinstance(override, str):
-            layer = nested(*parse_assignment(override))
-        else:
-            layer = naming_its_model(override, lay_over(document, layers))
-        layers.append(anchored(layer, Path("command line")))
-    document = lay_over(document, layers)
-    return _without_emptied_blocks(with_definitions(document))
+        layer = nested(*parse_assignment(override)) if isinstance(override, str) else override
+        merged = merge(document, anchored(layer, Path("command line")))
+        lost += [
+            f"{key} is dropped by the kind that is named after it{_AGAIN}" for key in dropped(asked, document, merged)
+        ]
+        asked, document = merge(asked, layer), merged
+    for stage in STAGES:
+        block = document.get(stage)
+        merged = merge(document, block) if isinstance(block, Mapping) else document
+        lost += [f"{key} is dropped by the kind that {stage} names{_AGAIN}" for key in dropped(asked, document, merged)]
+    return document, lost
 
 
 def validate_config(document: dict[str, Any]) -> RunConfig:

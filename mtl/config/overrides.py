@@ -1,40 +1,52 @@
-"""How what is asked for, on a command line or by a study and its arms, is laid over what recipes say."""
+"""Which settings that somebody asked for are lost again, because others take their place."""
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from mtl.config.merge import FIELDS_WITH_KINDS, merge
+from mtl.config.encoder import ENCODERS, HEADS
+from mtl.config.merge import merge
+from mtl.config.sampling import SAMPLINGS, SCHEDULES
+from mtl.config.settings import Settings, keys_of
+from mtl.config.weighting import WEIGHTINGS
+
+KINDS: Mapping[str, Mapping[str, type[Settings]]] = {
+    "sampling": SAMPLINGS,
+    "schedule": SCHEDULES,
+    "weighting": WEIGHTINGS,
+    "encoder": ENCODERS,
+    "head": HEADS,
+}
+"""The kinds that a field's settings come in."""
 
 
-def lay_over(lower: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """``lower`` as all ``layers`` change it together, so that `sampling.cap=5 sampling=proportional` is in any order.
+def dropped(asked: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The dotted keys that were ``asked`` for, are in ``before``, and no longer in ``after``, where they would fit.
 
-    Later layers win. What a layer sets to null, or to something else than a mapping, is gone from ``lower`` even where
-    a later layer sets a part of it again. Where a group in a stage's block, or in a task's override, says no kind, it
-    is of the kind that holds for all stages. No argument is changed.
+    Such as ``sampling.sizes`` once another kind of sampling was named, which begins its settings anew: that kind has
+    sizes as well. What no longer fits its kind, as a temperature of uniform sampling, is gone for a reason.
     """
-    asked: dict[str, Any] = {}
-    for layer in layers:
-        for path in replaced_mappings(lower, layer):
-            lower = _emptied(lower, path)
-        asked = merge(asked, layer)
-    return merge(_with_kinds(lower, asked), asked)
+    return [".".join(path) for path in _dropped(asked, before, after, ())]
 
 
-def naming_its_model(layer: Mapping[str, Any], below: Mapping[str, Any]) -> dict[str, Any]:
-    """``layer``, which says beside the known training data of an encoder, of whichever: the one that is ``below``.
+def _dropped(
+    asked: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], parents: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    for key, value in asked.items():
+        if key not in before:
+            continue
+        if key in after:
+            parts = (value, before[key], after[key])
+            if all(isinstance(part, Mapping) for part in parts):
+                yield from _dropped(*parts, (*parents, key))
+        elif parents and key != "kind" and _has(parents[-1], after.get("kind"), key):
+            yield (*parents, key)
 
-    So that a later layer with another encoder does not inherit it.
-    """
-    encoder, before = layer.get("encoder"), merge(below, layer).get("encoder")
-    if not (isinstance(encoder, Mapping) and isinstance(before, Mapping)) or "path" in encoder:
-        return dict(layer)
-    if "known_training_data" not in encoder:
-        return dict(layer)
-    named = {key: before[key] for key in ("kind", "path") if key in before}
-    return {**layer, "encoder": {**named, **encoder}}
+
+def _has(field: str, kind: object, key: str) -> bool:
+    settings = KINDS.get(field, {}).get(str(kind))
+    return settings is not None and key in keys_of(settings)
 
 
 def is_lost(layer: Mapping[str, Any], merged: Mapping[str, Any]) -> bool:
@@ -47,42 +59,17 @@ def unset_in_vain(layer: Mapping[str, Any], merged: Mapping[str, Any]) -> list[s
 
     Such a document no longer says that what is below it has to go.
     """
-    replaced = replaced_mappings(merged, layer)
+    replaced = _replaced(merged, layer)
     return [".".join(path) for path in replaced if reduce(operator.getitem, path, layer) is None]
 
 
-def replaced_mappings(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _replaced(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """The paths of the mappings in ``lower`` in whose place ``upper`` has something else."""
     for key, value in upper.items():
         below = lower.get(key)
         if not isinstance(below, Mapping):
             continue
         if isinstance(value, Mapping):
-            yield from ((key, *rest) for rest in replaced_mappings(below, value))
-        elif not (key in FIELDS_WITH_KINDS and isinstance(value, str)):
+            yield from ((key, *rest) for rest in _replaced(below, value))
+        elif not (key in KINDS and isinstance(value, str)):
             yield (key,)
-
-
-def _emptied(document: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
-    key, *rest = path
-    return {**document, key: _emptied(document[key], tuple(rest)) if rest else None}
-
-
-def _with_kinds(document: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """The document, a kind said in its groups that have none of their own and are given one by ``upper``."""
-    groups = {field: document.get(field) for field in FIELDS_WITH_KINDS}
-    kinds = {field: group["kind"] for field, group in groups.items() if isinstance(group, Mapping) and "kind" in group}
-    return _told(document, upper, kinds)
-
-
-def _told(lower: Mapping[str, Any], upper: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
-    told = dict(lower)
-    for key, value in upper.items():
-        below = lower.get(key)
-        if not (isinstance(below, Mapping) and isinstance(value, Mapping)):
-            continue
-        if key not in FIELDS_WITH_KINDS:
-            told[key] = _told(below, value, kinds)
-        elif key in kinds and "kind" in value:
-            told[key] = {"kind": kinds[key], **below}
-    return told

@@ -66,7 +66,7 @@ def _refuse_lost_keys(combination: Mapping[str, Any], document: Document) -> Non
     if lost:
         raise ConfigError(
             f"the grid's {' and '.join(lost)} would have no effect, since another key of it sets something in their "
-            "place; take one out, or write the arms out under arms:"
+            "place; name a kind before its settings, take one out, or write the arms out under arms:"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mtl import tasks as task_registry
 from mtl.config.hashes import identity
-from mtl.config.load import read_document, validate_config
+from mtl.config.load import dropped_overrides, read_document, validate_config
 from mtl.config.replayed import replayed_run, with_replayed_run
 from mtl.config.run import RunConfig
 from mtl.config.splits import SplitSettings
@@ -154,7 +154,11 @@ class _Expansion:
 
 def _make_arm(study: StudySpec, name: str, document: Mapping[str, Any]) -> PlannedArm:
     try:
-        config = validate_config(read_document(study.base, [study.overrides, document]))
+        layers = [study.overrides, document]
+        lost = dropped_overrides(study.base, layers)
+        if lost:
+            raise ConfigError(f"of the study's overrides, {lost[0]} in the arm")
+        config = validate_config(read_document(study.base, layers))
         tasks = task_registry.expand(config.tasks)
         check_config(config, tasks)
         if config.splits.kfold is not None:

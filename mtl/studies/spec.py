@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from mtl.config.documents import read_yaml
 from mtl.config.merge import merge
-from mtl.config.overrides import is_lost, unset_in_vain
+from mtl.config.overrides import dropped, is_lost, unset_in_vain
 from mtl.config.problems import describe_problems
 from mtl.config.run import Stage
 from mtl.config.settings import Settings, execution
@@ -179,41 +179,32 @@ def _settings(value: Any, where: str, origin: Path, assignments: Iterable[str] =
     else:
         raise ConfigError(f"{origin}: {where} must be a list of key=value, or a mapping of keys")
     layers = [anchored(layer, origin) for layer in layers]
-    own = _merged({}, layers)
+    layers += [anchored(nested(*parse_assignment(text)), Path("command line")) for text in assignments]
+    document: Document = reduce(merge, layers, {})
     if isinstance(value, Mapping):
-        _refuse_lost_keys(value, layers, own, where)
-    added = [anchored(nested(*parse_assignment(text)), Path("command line")) for text in assignments]
-    _refuse_unnamed_model(own, _merged({}, added), where)
-    document = _merged(own, added)
-    vain = [key for layer in (*layers, *added) for key in unset_in_vain(layer, document)]
-    if vain:
-        raise ConfigError(
-            f"{where} unsets {vain[0]}, and sets a part of it afterwards: both are laid over the recipes at once, and "
-            f"the rest of what they have in {vain[0]} would be back; unset that key by key instead"
-        )
+        _refuse_replaced_keys(value, layers, where)
+    for layer in layers:
+        _refuse_lost(layer, document, where)
     _refuse_own_keys(document, where)
     return document
 
 
-def _merged(document: Document, layers: Iterable[Document]) -> Document:
-    return reduce(merge, layers, document)
-
-
-def _refuse_lost_keys(keys: Iterable[str], layers: Iterable[Document], document: Document, where: str) -> None:
+def _refuse_replaced_keys(keys: Mapping[str, Any], layers: Sequence[Document], where: str) -> None:
     """A mapping has no order: none of its keys may replace what another one sets."""
-    for key, layer in zip(keys, layers, strict=True):
+    own = layers[: len(keys)]
+    document: Document = reduce(merge, own, {})
+    for key, layer in zip(keys, own, strict=True):
         if is_lost(layer, document):
             raise ConfigError(f"{where} sets {key}, and with another key something in its place: leave one out")
 
 
-def _refuse_unnamed_model(own: Document, added: Document, where: str) -> None:
-    """Known training data of the recipes' encoder are not known to be those of one that is named besides."""
-    said, other = (set(document.get("encoder") or ()) for document in (own, added))
-    unnamed = "known_training_data" in said and "path" not in said
-    if unnamed and other & {"path", "kind"} and "known_training_data" not in other:
+def _refuse_lost(layer: Document, document: Document, where: str) -> None:
+    for key in dropped(layer, layer, document):
+        raise ConfigError(f"{where} sets {key}, and then another kind, which drops it: name the kind first")
+    for key in unset_in_vain(layer, document):
         raise ConfigError(
-            f"{where} has encoder.known_training_data of the recipes' encoder, and the command line names an encoder: "
-            "add encoder.known_training_data=[...] of that one, or [] if none is known"
+            f"{where} unsets {key}, and sets a part of it afterwards: both are laid over the recipes at once, and the "
+            f"rest of what they have in {key} would be back; unset that key by key instead"
         )
 
 

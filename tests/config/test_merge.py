@@ -1,23 +1,16 @@
 """How layers of settings merge."""
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtl.config.encoder import ENCODERS, HEADS
 from mtl.config.kinds import OneOf
-from mtl.config.load import load_config, read_document
 from mtl.config.merge import FIELDS_WITH_KINDS, merge
-from mtl.config.resolve import resolve_stage
 from mtl.config.run import RunConfig
-from mtl.config.sampling import SAMPLINGS, SCHEDULES
-from mtl.config.settings import Settings
-from mtl.config.weighting import WEIGHTINGS
-from mtl.errors import ConfigError
+from mtl.config.sampling import SAMPLINGS
 
 # No kinds and no alternatives: then merging is plain.
 _plain_keys = st.sampled_from("abcd")
@@ -41,17 +34,6 @@ _shaped = st.fixed_dictionaries({}, optional={"a": _leaves, "b": st.dictionaries
             {"sampling": {"kind": "temperature", "temperature": "2"}},
             {"sampling": {"kind": "temperature", "temperature": "2"}},
         ),
-        (
-            {"sampling": {"kind": "power", "cap": "1", "sizes": "official"}},
-            {"sampling": "uniform"},
-            {"sampling": {"kind": "uniform", "sizes": "official"}},
-        ),
-        (
-            {"encoder": {"kind": "pretrained", "path": "a", "dropout": "0", "known_training_data": ["MNLI"]}},
-            {"encoder": "scratch"},
-            {"encoder": {"kind": "scratch", "dropout": "0"}},
-        ),
-        ({"sampling": {"cap": "1"}}, {"sampling": "power"}, {"sampling": {"kind": "power", "cap": "1"}}),
         (
             {"sampling": {"kind": "power", "cap": "1"}},
             {"sampling": "power"},
@@ -95,36 +77,7 @@ def test_the_fields_with_kinds_are_those_of_the_settings_types() -> None:
         for name, field in owner.model_fields.items()
         if any(isinstance(mark, OneOf) for mark in field.metadata)
     }
-    assert marked == set(FIELDS_WITH_KINDS)
-
-
-def test_every_kind_has_what_a_change_of_kind_keeps() -> None:
-    registries: dict[str, Mapping[str, type[Settings]]] = {
-        "sampling": SAMPLINGS,
-        "schedule": SCHEDULES,
-        "weighting": WEIGHTINGS,
-        "encoder": ENCODERS,
-        "head": HEADS,
-    }
-    assert set(registries) == set(FIELDS_WITH_KINDS)
-    for field, registry in registries.items():
-        assert all(set(FIELDS_WITH_KINDS[field].model_fields) <= set(kind.model_fields) for kind in registry.values())
-
-
-def test_settings_without_a_kind_do_not_depend_on_the_order_of_the_kind() -> None:
-    first = read_document("glue", ["sampling.cap=7", "sampling=proportional"])["sampling"]
-    second = read_document("glue", ["sampling=proportional", "sampling.cap=7"])["sampling"]
-    assert first == second == {"kind": "proportional", "sizes": "actual", "cap": "7"}
-
-
-def test_what_does_not_fit_the_kind_is_refused_rather_than_dropped() -> None:
-    with pytest.raises(ConfigError, match="temperature"):
-        load_config("glue", ["sampling.temperature=3", "sampling=uniform"])
-
-
-def test_a_stage_with_another_sampler_still_counts_the_official_sizes() -> None:
-    config = load_config("glue", ["sampling.sizes=official", "joint.sampling=proportional"])
-    assert resolve_stage(config, "joint", None).sampling.sizes == "official"
+    assert marked == FIELDS_WITH_KINDS
 
 
 @given(_documents)

@@ -245,6 +245,16 @@ def test_a_best_snapshot_that_no_run_will_keep_is_refused(source: list[str], ini
     assert runs_of(arms={"later": later, "first": kept})
 
 
+def test_a_kind_of_an_arm_that_drops_what_the_study_set_is_refused() -> None:
+    official = [*TINY, "sampling.sizes=official"]
+    told = refused(overrides=official, arms={"even": ["sampling=uniform"]})
+    assert "arm even: of the study's overrides, sampling.sizes is dropped by the kind that is named after it" in told
+    assert "set it again with that kind in the arm" in told
+    (run, *_) = runs_of(overrides=official, arms={"even": ["sampling=uniform", "sampling.sizes=official"]})
+    assert run.config.sampling.sizes == "official"
+    assert runs_of(overrides=[*TINY, "sampling.temperature=3"], arms={"even": ["sampling=uniform"]})
+
+
 @pytest.mark.parametrize(
     ("grid", "told"),
     [
@@ -253,7 +263,10 @@ def test_a_best_snapshot_that_no_run_will_keep_is_refused(source: list[str], ini
             "the grid's training.updates would have no effect",
         ),
         ({"sampling": ["uniform", "power"], "sampling.kind": ["uniform"]}, "the grid's sampling would have no effect"),
-        ({"sampling.temperature": ["1", "2"], "sampling": ["uniform", "temperature"]}, "of another kind than uniform"),
+        (
+            {"sampling.temperature": ["1", "2"], "sampling": ["uniform", "temperature"]},
+            "name a kind before its settings",
+        ),
         ({"sampling": ["uniform", "temperature"], "sampling.temperature": ["1", "2"]}, "of another kind than uniform"),
     ],
 )

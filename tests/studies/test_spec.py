@@ -61,6 +61,11 @@ def test_lists_of_assignments_and_mappings_mean_the_same() -> None:
             {"overrides": {"joint.training.updates": "2", "joint": None}},
             "overrides sets joint.training.updates, and with",
         ),
+        ({"overrides": ["sampling.cap=5", "sampling=power"]}, "overrides sets sampling.cap, and then another kind"),
+        (
+            {"arms": {"a": ["sampling.sizes=official", "sampling=power"]}},
+            "arms.a sets sampling.sizes, and then another",
+        ),
         ({"overrides": ["joint=null", "joint.training.updates=2"]}, "overrides unsets joint, and sets a part of it"),
         ({"seeds": "0"}, "no number of seeds"),
         ({"seeds": "ten"}, "seeds: must be a list; write [ten]"),
@@ -84,11 +89,10 @@ def test_what_the_command_line_may_add_to_overrides() -> None:
     with pytest.raises(ConfigError, match="unsets joint, and sets a part of it afterwards"):
         added(["joint=null"], "joint.training.updates=2")
     known = "encoder.known_training_data=[A]"
-    with pytest.raises(ConfigError, match="the command line names an encoder"):
-        added([known], "encoder.path=b")
-    assert added([known], "encoder.path=b", "encoder.known_training_data=[]")["encoder"]["known_training_data"] == []
     assert added([known, "encoder.path=a"], "encoder.path=b") == {"encoder": {"path": "b"}}
     assert added(["encoder.dropout=0"], "encoder.path=b", known)["encoder"]["known_training_data"] == ["A"]
+    with pytest.raises(ConfigError, match=r"sets sampling\.sizes, and then another kind, which drops it"):
+        added(["sampling.sizes=official"], "sampling=uniform")
 
 
 def test_all_problems_are_named_at_once() -> None:
