@@ -43,6 +43,7 @@ Clock = Callable[[], float]
 _TASK = "mini/entail2"
 _WARMUP = 3
 _SECONDS, _EVALUATION_SECONDS = 2.0, 0.7
+_EVALUATIONS, _EVALUATION_TOKENS = 2, 16_384
 _MOST = 60
 _TYPES, _POSITIONS = 2, 512
 
@@ -110,21 +111,19 @@ def measure_from_document(document: dict[str, object], case: Case) -> tuple[Case
 
 
 def measure_case(config: RunConfig, case: Case, *, clock: Clock = time.perf_counter) -> tuple[CaseMeasure, Hardware]:
-    """One training: an update for the optimiser's state, evaluations under the clock, then updates under the clock."""
+    """One training: updates under the clock, then evaluations of as many tokens as a batch has by default."""
     hardware = start_hardware(config, None)
     trial = _Trial(config, case, hardware, clock)
     forget_peak(hardware.device)
-    trial.start()
-    evaluation, evaluation_seconds = trial.evaluate()
-    evaluation_bytes = peak_memory(hardware.device)
-    forget_peak(hardware.device)
     work, largest, seconds = trial.train()
-    # That of the evaluation batch is one more.
-    sizes = len(trial.sizes) + 1.0
+    training_bytes = peak_memory(hardware.device)
+    forget_peak(hardware.device)
+    evaluation, evaluation_seconds = trial.evaluate()
     shape, head = shape_of(case), head_of(case)
     encoder = shape.parameters
     assert encoder is not None
-    tokens = sum(trial.lengths[: case.rows].tolist())
+    tokens = sum(trial.lengths[trial.evaluated].tolist())
+    sizes = float(len(trial.sizes))
     return CaseMeasure(
         name=case.name,
         training=quantities(work),
@@ -133,14 +132,14 @@ def measure_case(config: RunConfig, case: Case, *, clock: Clock = time.perf_coun
         evaluation_seconds=evaluation_seconds,
         fixed_bytes=fixed_bytes(hardware.device.type, encoder, head.parameters(shape.width)),
         training_memory={"base": 1.0, "elements": largest.elements, "scores": largest.scores, "sizes": sizes},
-        training_bytes=peak_memory(hardware.device),
+        training_bytes=training_bytes,
         evaluation_memory={
             "base": 1.0,
             "widest": widest(shape, tokens),
             "scores": evaluation.scores / shape.layers,
-            "sizes": 2.0,
+            "sizes": sizes + 1.0,
         },
-        evaluation_bytes=evaluation_bytes,
+        evaluation_bytes=peak_memory(hardware.device),
     ), hardware
 
 
@@ -201,34 +200,34 @@ class _Trial:
         self.parts = self._build()
         self._updates = prefetched(self.parts.preparation, self.parts.planner, 0)
 
-    def start(self) -> None:
-        """One update."""
-        self._run(next(self._updates))
+    @property
+    def evaluated(self) -> IntArray:
+        """The rows that are evaluated: the first ones, as many as fill a batch."""
+        rows = int(np.searchsorted(np.cumsum(self.lengths), _EVALUATION_TOKENS, side="right"))
+        return np.arange(rows, dtype=np.int64)
 
     def _run(self, update: PreparedUpdate) -> None:
         self.parts.updater.run(update)
         self.sizes.add(filled_rows(update.work.tokens))
 
     def evaluate(self) -> tuple[Work, float]:
-        """The rows of an update as one batch, again and again: its work, and the median of its times."""
-        rows = np.arange(self.case.rows, dtype=np.int64)
+        """One batch, again and again: its work, and the median of its times but for the first."""
+        rows = self.evaluated
         evaluator = Evaluator(int(self.lengths.sum()), self.hardware.precision, self.hardware.device)
         times: list[float] = []
-        for number in range(_WARMUP + _MOST):
+        while not _enough(times[1:], _EVALUATIONS, _EVALUATION_SECONDS):
             began = self._now()
             evaluator.predict(self.parts.model, self._data.spec, self._data.train, rows)
-            if number >= _WARMUP:
-                times.append(self._now() - began)
-            if _enough(times, 5, _EVALUATION_SECONDS):
-                break
+            times.append(self._now() - began)
         lengths = self.lengths[rows].astype(np.float64)
-        return self._work(lengths.sum(), np.square(lengths).sum(), rows.size, training=False), statistics.median(times)
+        work = self._work(lengths.sum(), np.square(lengths).sum(), rows.size, training=False)
+        return work, statistics.median(times[1:])
 
     def train(self) -> tuple[Work, Work, float]:
         """Updates: the work of a mean one and of the largest, and the median of their times."""
         times: list[float] = []
         works: list[Work] = []
-        for _ in range(_WARMUP - 1):
+        for _ in range(_WARMUP):
             self._run(next(self._updates))
         began = self._now()
         for update in self._updates:

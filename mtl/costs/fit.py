@@ -8,6 +8,8 @@ from mtl.costs.machine import CaseMeasure, LinearFit, MachineKey, MachineProfile
 from mtl.costs.work import WORK_NAMES
 
 _OF_TRAINING = WORK_NAMES
+# Of measurements that a fit needs to be more than a guess.
+_FEWEST = 5
 # No dropout is drawn in evaluation.
 _OF_EVALUATION = tuple(name for name in WORK_NAMES if name not in ("masks", "masked_layers"))
 
@@ -45,6 +47,9 @@ def fit_machine(
 ) -> MachineProfile:
     """The profile that explains the measurements best."""
     fixed = [case.fixed_bytes for case in cases]
+    # The peak of a process on a CPU is that of its training unless evaluation, which comes after it, goes beyond.
+    beyond = [case for case in cases if device != "cpu" or case.evaluation_bytes > case.training_bytes]
+    passing = beyond if len(beyond) >= _FEWEST else cases
     return MachineProfile(
         key=key,
         precision=precision,
@@ -64,9 +69,9 @@ def fit_machine(
         ),
         evaluation_memory=fit_nonnegative(
             ("base", "widest", "scores", "sizes"),
-            [case.evaluation_memory for case in cases],
-            [case.evaluation_bytes for case in cases],
-            known=fixed,
+            [case.evaluation_memory for case in passing],
+            [case.evaluation_bytes for case in passing],
+            known=[case.fixed_bytes for case in passing],
         ),
         cases=tuple(cases),
     )

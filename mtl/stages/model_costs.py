@@ -178,7 +178,7 @@ class ModelCosts:
             shape, passage, parameters * updates, first_only=first_only, training=True, passes=micro * updates
         )
         seconds = self.pace.training_seconds(work, training_flops(shape, passage), updates, parameters)
-        scoring, wide, scores = 0.0, 0.0, 0.0
+        scoring, wide, scores, scored = 0.0, 0.0, 0.0, 0
         for part in evaluated:
             rows, per_batch = self._rows(part), settings.evaluation.tokens_per_batch
             batches = part.times * math.ceil(rows.tokens / max(part.times, 1) / per_batch)
@@ -186,6 +186,7 @@ class ModelCosts:
                 shape, rows, parameters * batches, first_only=first_only, training=False, passes=batches
             )
             scoring += self.pace.evaluation_seconds(work_of_part, forward_flops(shape, rows), batches, parameters)
+            scored += batches
             tokens = min(per_batch, part.rows * part.lengths.tokens / part.lengths.rows)
             wide = max(wide, widest(shape, tokens))
             scores = max(scores, shape.attention_heads * tokens * part.lengths.longest)
@@ -195,6 +196,8 @@ class ModelCosts:
         # Only the native encoder rounds them.
         step = row_step(round(each.tokens / micro)) if shape.native else 1
         sizes = expected_sizes(micro * updates, self._deviation(each) / micro / step)
+        # Full batches of an evaluation are of one size, nearly; the last of each split is of another.
+        sizes += min(scored, len(evaluated) + 1)
         footprint = Footprint(shape.parameters, parameters - shape.parameters, largest, wide, scores, sizes)
         memory = self.pace.memory(footprint)
         return seconds, scoring, memory

@@ -19,7 +19,8 @@ def test_a_case_is_measured_by_the_clock_it_is_given() -> None:
     assert (measure.training_seconds, measure.evaluation_seconds) == (0.5, 0.5)
     assert measure.training["passes"] == measure.evaluation["passes"] == 1.0
     assert measure.training["masks"] > 0.0
-    assert measure.training["flops"] == pytest.approx(3 * measure.evaluation["flops"], rel=0.2)
+    # All 63 times 4 rows are evaluated, since they have fewer tokens than a batch may.
+    assert measure.evaluation["flops"] == pytest.approx(63 * measure.training["flops"] / 3, rel=0.2)
     assert measure.fixed_bytes > 16 * 1000
 
 

@@ -63,6 +63,19 @@ def test_a_golden_prediction() -> None:
     assert fixed_bytes("cuda", 1000, 10) == 16 * 1010
 
 
+def test_a_peak_that_training_had_reached_tells_nothing_of_evaluation() -> None:
+    cases = [case(number) for number in range(12)]
+    cases = [each.model_copy(update={"training_bytes": each.evaluation_bytes - 1}) for each in cases]
+    high = [each.model_copy(update=dict.fromkeys(("training_bytes", "evaluation_bytes"), 9e9)) for each in cases[:3]]
+    found = {
+        device: fit_machine(KEY, [*cases, *high], precision="bf16", threads=1, device=device).evaluation_memory
+        for device in ("cpu", "cuda")
+    }
+    assert found["cpu"].coefficients["widest"] == pytest.approx(2.0)
+    # A GPU forgets the peak of the training.
+    assert found["cuda"].coefficients["widest"] != pytest.approx(2.0, rel=0.1)
+
+
 def test_no_coefficient_is_negative() -> None:
     fit = fit_nonnegative(["a", "b"], [{"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 2.0}], [2.0, 1.0])
     assert min(fit.coefficients.values()) >= 0.0
