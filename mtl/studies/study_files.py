@@ -74,7 +74,7 @@ def check_directory(directory: StudyDirectory, study: StudySpec, runs: Sequence[
 def write_study(directory: StudyDirectory, study: StudySpec, runs: Sequence[PlannedRun]) -> None:
     """Write study.yaml and the settings of every run, and note what is new; what has not changed stays untouched."""
     if directory.study.is_file():
-        _note_additions(directory, read_study(directory.study), study)
+        _note_additions(directory, read_study(directory.study), study, runs)
     # First, so that another start at the same moment finds a study here and not a directory of somebody else's. Configs
     # that are missing after a crash belong to runs that were not begun, and are written by the next start.
     _write(directory.study, study_text(study))
@@ -117,10 +117,10 @@ class Claims:
             os.close(self._held.popitem()[1])
 
 
-def _note_additions(directory: StudyDirectory, before: StudySpec, study: StudySpec) -> None:
+def _note_additions(directory: StudyDirectory, before: StudySpec, study: StudySpec, runs: Sequence[PlannedRun]) -> None:
     had = expand(before, directory.path)
     arms = {arm for run in had for arm in run.arms}
-    new = dict.fromkeys(arm for run in expand(study, directory.path) for arm in run.arms if arm not in arms)
+    new = dict.fromkeys(arm for run in runs for arm in run.arms if arm not in arms)
     seeds = [seed for seed in study.seeds if seed not in before.seeds]
     complete = sum(state_of(run.directory) == "complete" for run in had)
     note_addition(directory.additions, seeds, list(new), complete)
