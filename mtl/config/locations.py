@@ -36,5 +36,14 @@ def data_root(config: RunConfig) -> Path | None:
 
 def cache_directory(config: RunConfig) -> Path:
     """Where tokenised rows are kept: ``data.cache``, else ``MTL_CACHE_DIR``, else ``~/.cache/mtl``; not created."""
-    chosen = config.data.cache or os.environ.get("MTL_CACHE_DIR")
+    return Path(config.data.cache).expanduser() if config.data.cache else _user_cache()
+
+
+def kernel_directory() -> Path:
+    """Where kernels are kept that were compiled for this machine, whatever a run's data; not created."""
+    return _user_cache() / "kernels"
+
+
+def _user_cache() -> Path:
+    chosen = os.environ.get("MTL_CACHE_DIR")
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "mtl"

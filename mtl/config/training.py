@@ -41,6 +41,8 @@ class TrainingSettings(Settings):
     """Of each process."""
     allocator: Literal["keep", "system"] = execution("keep")
     """On Linux: ``keep`` holds on to freed memory for the next tensors, ``system`` leaves the C library as it is."""
+    kernels: Literal["auto", "compiled", "torch"] = execution("auto")
+    """On a CPU: parts of the native pass by C compiled here, or all by torch; ``auto``: compiled where gcc is."""
 
     @model_validator(mode="after")
     def _one_of_each_pair(self) -> Self:

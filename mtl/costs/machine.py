@@ -31,7 +31,8 @@ class MachineKey(_Record):
     torch: str | None
     precision: str
     device: str
-    revision: int = 3
+    kernels: str = "auto"
+    revision: int = 4
     """Raised where what a profile was measured of has changed: older ones are measured anew."""
 
     def path(self, cache: Path) -> Path:
@@ -121,6 +122,7 @@ def machine_key(training: TrainingSettings) -> MachineKey:
         torch=torch_version(),
         precision=training.precision,
         device=training.device,
+        kernels=training.kernels,
     )
 
 

@@ -34,6 +34,14 @@ class KeepMask:
 
 
 @dataclass(frozen=True)
+class Threshold:
+    """Elements are kept whose half of a hash is ``least`` or more as a signed number, and multiplied by ``scale``."""
+
+    least: int
+    scale: float
+
+
+@dataclass(frozen=True)
 class MaskedPlace:
     """What a mask is wanted for: hashes of its rows and numbers of its pairs of features, both int32, and the rate.
 
@@ -50,15 +58,28 @@ class MaskedPlace:
 
 def features_place(rows: Tensor, features: int, rate: float) -> MaskedPlace:
     """For rows (...,) of hidden states with these hashes; the mask is (..., features)."""
-    pairs = _pair_numbers(1, features, rows.device)[0, 0]
+    pairs = pair_numbers(1, features, rows.device)[0]
     return MaskedPlace(rows[..., None], pairs, (*rows.shape, pairs.shape[0]), features, rate)
 
 
 def attention_place(rows: Tensor, heads: int, keys: int, rate: float) -> MaskedPlace:
     """For attention probabilities of queries (S, Lq) with these hashes; the mask is (S, heads, Lq, keys)."""
-    pairs = _pair_numbers(heads, keys, rows.device)
-    shape = (rows.shape[0], heads, rows.shape[1], pairs.shape[2])
-    return MaskedPlace(rows[:, None, :, None], pairs, shape, keys, rate)
+    pairs = pair_numbers(heads, keys, rows.device)
+    shape = (rows.shape[0], heads, rows.shape[1], pairs.shape[1])
+    return MaskedPlace(rows[:, None, :, None], pairs[:, None], shape, keys, rate)
+
+
+@lru_cache(maxsize=256)
+def pair_numbers(heads: int, features: int, device: torch.device) -> Tensor:
+    """Hashes (H, pairs), the same for every row: a head is a group, two features or key positions a pair."""
+    starts = torch.arange(heads, device=device)[:, None] << 20
+    return mix32(starts + torch.arange((features + 1) // 2, device=device) + 1).to(torch.int32)
+
+
+def threshold_of(rate: float) -> Threshold:
+    """The threshold for a rate, rounded to a multiple of 2^-16."""
+    dropped = round(rate * _LEVELS)
+    return Threshold(dropped - _LEVELS // 2, _LEVELS / (_LEVELS - dropped))
 
 
 def site_rows(row_keys: Tensor, site_keys: Sequence[int]) -> Tensor:
@@ -85,11 +106,11 @@ def keep_masks(places: Sequence[MaskedPlace]) -> list[KeepMask]:
 
 def _keep_mask(words: Tensor, place: MaskedPlace) -> KeepMask:
     """The mask that the place's hashed words decide; their memory becomes its bits."""
-    threshold = round(place.rate * _LEVELS)
-    bits = _all_bits_or_none_(words.view(torch.int16), threshold)
+    threshold = threshold_of(place.rate)
+    bits = _all_bits_or_none_(words.view(torch.int16), threshold.least)
     shaped = bits.view(*place.shape[:-1], 2 * place.shape[-1])
     even = place.features == shaped.shape[-1]
-    return KeepMask(shaped if even else shaped[..., : place.features], _LEVELS / (_LEVELS - threshold))
+    return KeepMask(shaped if even else shaped[..., : place.features], threshold.scale)
 
 
 def keep_features(row_keys: Tensor, features: int, rate: float, site_key: int) -> KeepMask:
@@ -124,21 +145,13 @@ def mix32(values: Tensor) -> Tensor:
     return values ^ (values >> 16)
 
 
-def _all_bits_or_none_(halves: Tensor, threshold: int) -> Tensor:
+def _all_bits_or_none_(halves: Tensor, least: int) -> Tensor:
     """In place: -1 where the half is large enough to be kept, else 0."""
-    if threshold == 0:
+    if least == -_LEVELS // 2:
         return halves.fill_(-1)
-    least_kept = threshold - _LEVELS // 2
     # No step of it can overflow.
-    halves.clamp_(least_kept - 1, least_kept)
-    return torch.sub(halves.new_full((), least_kept - 1), halves, out=halves)
-
-
-@lru_cache(maxsize=256)
-def _pair_numbers(heads: int, features: int, device: torch.device) -> Tensor:
-    """Hashes (H, 1, pairs), the same for every row: a head is a group, two features or key positions a pair."""
-    starts = torch.arange(heads, device=device)[:, None, None] << 20
-    return mix32(starts + torch.arange((features + 1) // 2, device=device) + 1).to(torch.int32)
+    halves.clamp_(least - 1, least)
+    return torch.sub(halves.new_full((), least - 1), halves, out=halves)
 
 
 @lru_cache(maxsize=256)

@@ -4,13 +4,16 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mtl.config.hashes import arm_hash, run_hash
+from mtl.config.locations import kernel_directory
 from mtl.config.run import RunConfig
 from mtl.errors import DataError
+from mtl.models.kernels.compiled import choose_kernels, compiled_kernels
 from mtl.runtime.allocator import set_allocator
 from mtl.runtime.device import choose_device, describe_hardware, git_commit, versions
 from mtl.runtime.machine import usable_cores
@@ -47,6 +50,7 @@ class RunEnvironment(BaseModel):
     precision: Precision
     precision_reason: str
     threads: int
+    kernels: Literal["compiled", "torch"] = "torch"
     ranks: int = 1
     versions: dict[str, str]
     git_commit: str | None
@@ -78,6 +82,11 @@ def start_hardware(config: RunConfig, stored: RunEnvironment | None, ranks: Rank
     together = f", on each of {ranks.size} ranks" if ranks.size > 1 else ""
     logger.info("%s, %d threads%s. %s", device, threads, together, reason)
     logger.info("%s", set_allocator(training.allocator))
+    if device.type == "cpu":
+        # A run that began without compiled kernels rounds as it did to its end.
+        began_without = stored is not None and stored.kernels == "torch" and training.kernels == "auto"
+        wanted = "torch" if began_without else training.kernels
+        logger.info("%s", choose_kernels(wanted, kernel_directory()))
     return Hardware(device=device, precision=precision, reason=reason, threads=threads)
 
 
@@ -109,6 +118,7 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         precision=hardware.precision,
         precision_reason=hardware.reason,
         threads=hardware.threads,
+        kernels="torch" if compiled_kernels() is None else "compiled",
         ranks=ranks.size,
         versions=versions(),
         git_commit=git_commit(Path(__file__).parent),

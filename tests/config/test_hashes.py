@@ -106,6 +106,7 @@ def test_what_is_execution_is_what_was_meant_to_be() -> None:
         "training.device",
         "training.allocator",
         "training.devices",
+        "training.kernels",
         "training.threads",
         "logging.every",
         "logging.tensorboard",

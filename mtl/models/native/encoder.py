@@ -16,11 +16,15 @@ from mtl.models import ops
 from mtl.models.dropout import DropoutKey, drop_by
 from mtl.models.encoder import Encoder
 from mtl.models.kept_gradient import KeptGradient
-from mtl.models.native.attention import Grouping, attend, attend_from_first, grouping
+from mtl.models.kernels.compiled import compiled_kernels
+from mtl.models.masks import features_place, keep_masks
+from mtl.models.native.attention import grouping
 from mtl.models.native.embeddings import summed_embeddings
-from mtl.models.native.layer_masks import LayerMasks, NativeMasks
+from mtl.models.native.kernel_steps import KernelSteps
 from mtl.models.native.parts import LayerParts, parts_of
-from mtl.models.native.residual import residual_norm
+from mtl.models.native.site_rows import SiteRows
+from mtl.models.native.steps import LayerSteps, Steps
+from mtl.models.native.torch_steps import TorchSteps
 
 
 class NativeEncoder(Encoder):
@@ -38,49 +42,58 @@ class NativeEncoder(Encoder):
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
         device = batch.token_ids.device
         dtype = torch.bfloat16 if torch.is_autocast_enabled(device.type) else torch.float32
-        rows, heads = filled_rows(batch.tokens), self._parts.layers[0].heads
+        rows = filled_rows(batch.tokens)
         with torch.autocast(device.type, enabled=False):
-            groups = grouping(batch.blocks, batch.sequence_offsets[:-1], rows, heads, dtype)
-            masks = NativeMasks(self._parts, batch, key if self.training else None, groups, rows)
-            hidden = self._embed(batch, masks, rows, dtype)
+            sites = SiteRows(self._parts, batch, key if self.training else None, rows)
+            steps = self._steps(batch, sites, rows, dtype)
+            hidden = self._embed(batch, sites, rows, dtype)
             *layers, last = self._parts.layers
             for number, layer in enumerate(layers):
-                hidden = _layer(layer, hidden, groups, masks.of_layer(number))
+                hidden = _layer(layer, hidden, steps.layer(number))
             if not first_only:
-                return _layer(last, hidden, groups, masks.of_layer(len(layers)))[: batch.tokens]
-            firsts = _last_layer(last, hidden, groups, masks.of_last_layer_at_firsts())
+                return _layer(last, hidden, steps.layer(len(layers)))[: batch.tokens]
+            firsts = _last_layer(last, hidden, steps.firsts, steps.last_layer_at_firsts())
             # A head that reads what was not computed gets NaN, which no training survives unnoticed.
             unread = hidden.new_full((batch.tokens, hidden.shape[1]), float("nan"))
-            return unread.index_copy(0, batch.sequence_offsets[:-1], firsts.index_select(0, groups.unsorted))
+            return unread.index_copy(0, batch.sequence_offsets[:-1], steps.in_batch_order(firsts))
 
-    def _embed(self, batch: PackedBatch, masks: NativeMasks, rows: int, dtype: torch.dtype) -> Tensor:
+    def _steps(self, batch: PackedBatch, sites: SiteRows, rows: int, dtype: torch.dtype) -> Steps:
+        library = compiled_kernels() if batch.token_ids.device.type == "cpu" else None
+        if library is not None:
+            return KernelSteps(library, self._parts, batch, sites)
+        groups = grouping(batch.blocks, batch.sequence_offsets[:-1], rows, self._parts.layers[0].heads, dtype)
+        return TorchSteps(self._parts, groups, sites)
+
+    def _embed(self, batch: PackedBatch, sites: SiteRows, rows: int, dtype: torch.dtype) -> Tensor:
         parts, ids = self._parts.embeddings, self._inputs(batch)
         hidden = parts.norm(summed_embeddings(parts.words, parts.types, parts.positions, ids, self.kept_gradients[0]))
-        keep = masks.of_embeddings()
-        hidden = (hidden if keep is None else drop_by(hidden, keep)).to(dtype)
+        dropped = sites.of(parts.dropout.site, parts.dropout.p)
+        if dropped is not None:
+            place = features_place(dropped[: batch.tokens], hidden.shape[1], parts.dropout.p)
+            hidden = drop_by(hidden, *keep_masks([place]))
+        hidden = hidden.to(dtype)
         hidden = F.pad(hidden, (0, 0, 0, rows - batch.tokens))
         if self._parts.projection is not None:
             hidden = ops.linear(hidden, self._parts.projection.weight, self._parts.projection.bias)
         return hidden
 
 
-def _layer(layer: LayerParts, hidden_RD: Tensor, groups: Grouping, masks: LayerMasks) -> Tensor:
+def _layer(layer: LayerParts, hidden_RD: Tensor, steps: LayerSteps) -> Tensor:
     projected = ops.linear_side_by_side(hidden_RD, (layer.query, layer.key, layer.value))
-    return _rest(layer, attend(projected, groups, layer.heads, masks.attention), hidden_RD, masks)
+    return _rest(layer, steps.attend(projected), hidden_RD, steps)
 
 
-def _last_layer(layer: LayerParts, hidden_RD: Tensor, groups: Grouping, masks: LayerMasks) -> Tensor:
-    """(S, D) for each sequence's first token, in the blocks' order."""
+def _last_layer(layer: LayerParts, hidden_RD: Tensor, firsts: Tensor, steps: LayerSteps) -> Tensor:
+    """(S, D) for each sequence's first token, in the order of ``firsts``, their rows (S,)."""
     projected = ops.linear_side_by_side(hidden_RD, (layer.key, layer.value))
-    firsts = hidden_RD.index_select(0, groups.firsts)
-    queries = ops.linear(firsts, layer.query.weight, layer.query.bias)
-    return _rest(layer, attend_from_first(queries, projected, groups, layer.heads, masks.attention), firsts, masks)
+    hidden = hidden_RD.index_select(0, firsts)
+    queries = ops.linear(hidden, layer.query.weight, layer.query.bias)
+    return _rest(layer, steps.attend_from_first(queries, projected), hidden, steps)
 
 
-def _rest(layer: LayerParts, attended: Tensor, hidden: Tensor, masks: LayerMasks) -> Tensor:
+def _rest(layer: LayerParts, attended: Tensor, hidden: Tensor, steps: LayerSteps) -> Tensor:
     """What follows attention, row by row."""
     output = ops.linear(attended, layer.attention_output.weight, layer.attention_output.bias)
-    hidden = residual_norm(output, hidden, layer.attention_norm, masks.attention_output)
+    hidden = steps.attention_norm(output, hidden)
     expanded = F.gelu(ops.linear(hidden, layer.expand.weight, layer.expand.bias))
-    output = ops.linear(expanded, layer.contract.weight, layer.contract.bias)
-    return residual_norm(output, hidden, layer.output_norm, masks.output)
+    return steps.output_norm(ops.linear(expanded, layer.contract.weight, layer.contract.bias), hidden)
