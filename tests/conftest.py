@@ -1,20 +1,24 @@
 """Every test runs offline, on one thread, without the user's own data and cache directories."""
 
+import ctypes
 import os
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from mtl.tasks import registry
-
-# Set before any test imports a library that reads them once, at import.
+# Set before anything imports a library that reads them once, at import.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 # Sums depend on the number of threads, so golden values need a fixed one; two pytest workers also share few cores.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.pop("MTL_DATA_DIR", None)
+
+from mtl.config.locations import kernel_directory
+from mtl.errors import ConfigError
+from mtl.models.kernels import compiled
+from mtl.tasks import registry
 
 hypothesis.settings.register_profile("mtl", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("mtl")
@@ -32,6 +36,24 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks that a test registers are gone after it."""
     monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+
+
+@pytest.fixture(autouse=True)
+def no_kernels_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run chose for its process is forgotten: a test computes by torch until it asks for something else."""
+    monkeypatch.setattr(compiled, "_loaded", None)
+
+
+@pytest.fixture
+def compiled_library() -> ctypes.CDLL:
+    """The compiled kernels, in use until the test is over; the test is skipped where they cannot be had."""
+    try:
+        compiled.choose_kernels("compiled", kernel_directory())
+    except ConfigError as error:
+        pytest.skip(str(error))
+    library = compiled.compiled_kernels()
+    assert library is not None
+    return library
 
 
 @pytest.fixture(scope="session")

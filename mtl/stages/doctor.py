@@ -9,7 +9,7 @@ from typing import Literal
 
 from mtl import tasks as task_registry
 from mtl.config.load import load_config, shipped_names
-from mtl.config.locations import cache_directory, data_root
+from mtl.config.locations import cache_directory, data_root, kernel_directory
 from mtl.config.run import RunConfig
 from mtl.data.files import file_path
 from mtl.data.hub_presence import fetched_rows
@@ -85,6 +85,7 @@ def _software() -> Iterator[Finding]:
 def _device(config: RunConfig) -> Iterator[Finding]:
     import torch
 
+    from mtl.models.kernels.compiled import choose_kernels
     from mtl.runtime.device import choose_device
     from mtl.runtime.precision import choose_precision
 
@@ -100,6 +101,11 @@ def _device(config: RunConfig) -> Iterator[Finding]:
     threads = config.training.threads or torch.get_num_threads()
     source = "training.threads" if config.training.threads else "OMP_NUM_THREADS or the number of cores"
     yield Finding("device", "threads", "ok", f"{threads}, from {source}")
+    if device.type == "cpu":
+        try:
+            yield Finding("device", "kernels", "ok", choose_kernels(config.training.kernels, kernel_directory()))
+        except ConfigError as error:
+            yield Finding("device", "kernels", "missing", str(error))
 
 
 def _shipped_encoders() -> Iterator[Finding]:

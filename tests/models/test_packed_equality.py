@@ -28,6 +28,13 @@ KEY = DropoutKey(seed=1, step=3)
 TOLERANCE = 1e-5
 
 
+@pytest.fixture(params=["torch", "compiled"], autouse=True)
+def kernels(request: pytest.FixtureRequest) -> None:
+    """All of it holds with compiled kernels in the native pass as well."""
+    if request.param == "compiled":
+        request.getfixturevalue("compiled_library")
+
+
 def total_loss(model: MultitaskModel, batch: PackedBatch) -> Tensor:
     """Every example's loss, added up."""
     losses = model.losses(model(batch, KEY), batch)

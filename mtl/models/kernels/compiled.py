@@ -60,16 +60,24 @@ def _load(directory: Path) -> tuple[ctypes.CDLL, str]:
     if compiler is None:
         raise _UnavailableError("there is no gcc here")
     path = directory / f"{_fingerprint(compiler)}.so"
-    said = "compiled kernels"
-    if not path.is_file():
-        began = time.perf_counter()
-        _compile(compiler, path)
-        said = f"kernels compiled within {time.perf_counter() - began:.1f} s and kept in {directory}"
+    if path.is_file():
+        try:
+            return _opened(path), "compiled kernels"
+        except OSError:
+            # Of a disk that was full, say: what comes of compiling anew tells whether that was it.
+            path.unlink()
+    began = time.perf_counter()
+    _compile(compiler, path)
     try:
-        # All symbols now: one that is missing would otherwise end the process in the middle of an update.
-        return ctypes.CDLL(str(path), mode=os.RTLD_NOW), said
+        library = _opened(path)
     except OSError as error:
         raise _UnavailableError(f"{path} cannot be loaded ({error})") from error
+    return library, f"kernels compiled within {time.perf_counter() - began:.1f} s and kept in {directory}"
+
+
+def _opened(path: Path) -> ctypes.CDLL:
+    # All symbols now: one that is missing would otherwise end the process in the middle of an update.
+    return ctypes.CDLL(str(path), mode=os.RTLD_NOW)
 
 
 def _fingerprint(compiler: str) -> str:

@@ -1,0 +1,127 @@
+"""Kernels are compiled once, kept, and replaced by torch's operations, with a reason, wherever they cannot be had."""
+
+import ctypes
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mtl.errors import ConfigError
+from mtl.models.kernels import compiled
+from mtl.models.kernels.compiled import choose_kernels, compiled_kernels
+
+_TWO_AT_ONCE = """
+import sys
+from pathlib import Path
+from mtl.models.kernels.compiled import choose_kernels
+print(choose_kernels("compiled", Path(sys.argv[1])))
+"""
+
+
+def test_torch_alone_is_what_was_asked_for(tmp_path: Path) -> None:
+    assert "as training.kernels says" in choose_kernels("torch", tmp_path / "kernels")
+    assert compiled_kernels() is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_compiling_happens_once(tmp_path: Path, compiled_library: ctypes.CDLL) -> None:
+    del compiled_library  # Skips where there is no compiler.
+    assert "compiled within" in choose_kernels("auto", tmp_path / "kernels")
+    assert choose_kernels("auto", tmp_path / "kernels") == "compiled kernels"
+    [kept] = (tmp_path / "kernels").iterdir()
+    assert kept.suffix == ".so"
+    assert compiled_kernels() is not None
+
+
+def test_other_sources_flags_or_processors_get_kernels_of_their_own(
+    tmp_path: Path, compiled_library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del compiled_library
+    gcc = shutil.which("gcc")
+    assert gcc is not None
+    found = {compiled._fingerprint(gcc)}
+    monkeypatch.setattr(compiled, "_FLAGS", (*compiled._FLAGS, "-g"))
+    found.add(compiled._fingerprint(gcc))
+    monkeypatch.setattr(compiled, "_processor_features", lambda: "flags: of another machine")
+    found.add(compiled._fingerprint(gcc))
+    sources = shutil.copytree(compiled._HERE, tmp_path / "kernels")
+    (sources / "vectors.h").write_text((sources / "vectors.h").read_text() + "\n")
+    monkeypatch.setattr(compiled, "_HERE", sources)
+    found.add(compiled._fingerprint(gcc))
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("broken", ["no compiler", "a compiler that fails", "sources", "directory"])
+def test_what_cannot_be_had_is_left_to_torch_or_refused(
+    broken: str, tmp_path: Path, compiled_library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del compiled_library
+    directory = tmp_path / "kept"
+    if broken == "no compiler":
+        monkeypatch.setenv("PATH", str(tmp_path))
+        expected = "there is no gcc"
+    elif broken == "a compiler that fails":
+        fake = tmp_path / "gcc"
+        fake.write_text("#!/bin/sh\necho error: not today >&2\nexit 1\n")
+        fake.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        expected = "not today"
+    elif broken == "sources":
+        sources = shutil.copytree(compiled._HERE, tmp_path / "sources")
+        (sources / "attention.c").write_text("int main(void) { return nothing; }\n")
+        monkeypatch.setattr(compiled, "_HERE", sources)
+        expected = "nothing"
+    else:
+        directory.write_text("a file in the way")
+        expected = "cannot be written"
+    said = choose_kernels("auto", directory)
+    assert expected in said
+    assert "torch's operations" in said
+    assert compiled_kernels() is None
+    with pytest.raises(ConfigError, match="set it to auto or torch"):
+        choose_kernels("compiled", directory)
+
+
+def test_a_damaged_file_is_compiled_anew(tmp_path: Path, compiled_library: ctypes.CDLL) -> None:
+    del compiled_library
+    gcc = shutil.which("gcc")
+    assert gcc is not None
+    kept = tmp_path / f"{compiled._fingerprint(gcc)}.so"
+    kept.write_bytes(b"half a file")
+    assert "compiled within" in choose_kernels("compiled", tmp_path)
+    assert kept.stat().st_size > 1000
+
+
+def test_what_compiles_but_does_not_load_is_left_to_torch(
+    tmp_path: Path, compiled_library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del compiled_library
+    sources = shutil.copytree(compiled._HERE, tmp_path / "sources")
+    with (sources / "attention.c").open("a") as file:
+        file.write("void nowhere(void);\nvoid mtl_calls_it(void) { nowhere(); }\n")
+    monkeypatch.setattr(compiled, "_HERE", sources)
+    said = choose_kernels("auto", tmp_path / "kept")
+    assert "cannot be loaded" in said
+    assert "nowhere" in said
+
+
+def test_two_processes_may_compile_at_once(tmp_path: Path, compiled_library: ctypes.CDLL) -> None:
+    del compiled_library
+    command = [sys.executable, "-c", _TWO_AT_ONCE, str(tmp_path)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate()[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert all("compiled" in each for each in said)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux tells of a process's memory")
+def test_no_second_set_of_threads_comes_with_them(compiled_library: ctypes.CDLL) -> None:
+    del compiled_library
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    openmp = {line.split()[-1] for line in maps if "libgomp" in line or "libomp" in line or "libiomp" in line}
+    assert len({Path(path).name.split("-")[0] for path in openmp}) <= 1
+    ours = [path for path in openmp if "torch" not in path]
+    assert not ours or len(openmp) == 1
