@@ -5,6 +5,7 @@ torch's own operations stay the reference beside each of them, and do the work w
 
 import ctypes
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from typing import Literal
 import torch  # noqa: F401
 
 from mtl.errors import ConfigError, MtlError
+
+logger = logging.getLogger("mtl")
 
 KernelChoice = Literal["auto", "compiled", "torch"]
 
@@ -63,9 +66,8 @@ def _load(directory: Path) -> tuple[ctypes.CDLL, str]:
     if path.is_file():
         try:
             return _opened(path), "compiled kernels"
-        except OSError:
-            # Of a disk that was full, say: what comes of compiling anew tells whether that was it.
-            path.unlink()
+        except OSError as error:
+            logger.warning("%s is damaged (%s) and compiled anew", path, error)
     began = time.perf_counter()
     _compile(compiler, path)
     try:
