@@ -15,7 +15,6 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.pop("MTL_DATA_DIR", None)
 
-from mtl.config.locations import kernel_directory
 from mtl.errors import ConfigError
 from mtl.models.kernels import compiled
 from mtl.tasks import registry
@@ -48,7 +47,7 @@ def no_kernels_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 def compiled_library() -> ctypes.CDLL:
     """The compiled kernels, in use until the test is over; the test is skipped where they cannot be had."""
     try:
-        compiled.choose_kernels("compiled", kernel_directory())
+        compiled.choose_kernels("compiled")
     except ConfigError as error:
         pytest.skip(str(error))
     library = compiled.compiled_kernels()

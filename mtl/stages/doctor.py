@@ -9,7 +9,7 @@ from typing import Literal
 
 from mtl import tasks as task_registry
 from mtl.config.load import load_config, shipped_names
-from mtl.config.locations import cache_directory, data_root, kernel_directory
+from mtl.config.locations import cache_directory, data_root
 from mtl.config.run import RunConfig
 from mtl.data.files import file_path
 from mtl.data.hub_presence import fetched_rows
@@ -103,7 +103,7 @@ def _device(config: RunConfig) -> Iterator[Finding]:
     yield Finding("device", "threads", "ok", f"{threads}, from {source}")
     if device.type == "cpu":
         try:
-            yield Finding("device", "kernels", "ok", choose_kernels(config.training.kernels, kernel_directory()))
+            yield Finding("device", "kernels", "ok", choose_kernels(config.training.kernels))
         except ConfigError as error:
             yield Finding("device", "kernels", "missing", str(error))
 

@@ -10,7 +10,6 @@ import torch
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mtl.config.hashes import arm_hash, run_hash
-from mtl.config.locations import kernel_directory
 from mtl.config.run import RunConfig
 from mtl.errors import DataError
 from mtl.models.kernels.compiled import choose_kernels, compiled_kernels
@@ -86,7 +85,7 @@ def start_hardware(config: RunConfig, stored: RunEnvironment | None, ranks: Rank
         # A run that began without compiled kernels rounds as it did to its end.
         began_without = stored is not None and stored.kernels == "torch" and training.kernels == "auto"
         wanted = "torch" if began_without else training.kernels
-        logger.info("%s", choose_kernels(wanted, kernel_directory()))
+        logger.info("%s", choose_kernels(wanted))
     return Hardware(device=device, precision=precision, reason=reason, threads=threads)
 
 
@@ -118,7 +117,7 @@ def describe_run(context: RunContext, hardware: Hardware, ranks: Ranks) -> RunEn
         precision=hardware.precision,
         precision_reason=hardware.reason,
         threads=hardware.threads,
-        kernels="torch" if compiled_kernels() is None else "compiled",
+        kernels="compiled" if compiled_kernels() is not None and hardware.device.type == "cpu" else "torch",
         ranks=ranks.size,
         versions=versions(),
         git_commit=git_commit(Path(__file__).parent),

@@ -64,7 +64,7 @@ def test_what_cannot_be_had_is_left_to_torch_or_refused(
         expected = "there is no gcc"
     elif broken == "a compiler that fails":
         fake = tmp_path / "gcc"
-        fake.write_text("#!/bin/sh\necho error: not today >&2\nexit 1\n")
+        fake.write_text("#!/bin/sh\nprintf 'error: not today, \\374\\n' >&2\nexit 1\n")
         fake.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
         expected = "not today"
@@ -84,14 +84,27 @@ def test_what_cannot_be_had_is_left_to_torch_or_refused(
         choose_kernels("compiled", directory)
 
 
-def test_a_damaged_file_is_compiled_anew(tmp_path: Path, compiled_library: ctypes.CDLL) -> None:
-    del compiled_library
-    gcc = shutil.which("gcc")
-    assert gcc is not None
-    kept = tmp_path / f"{compiled._fingerprint(gcc)}.so"
-    kept.write_bytes(b"half a file")
+@pytest.mark.parametrize("length", [0, 64, 1000, 20_000])
+@pytest.mark.parametrize("filled", [False, True], ids=["cut short", "zeros at its end"])
+def test_a_damaged_file_is_compiled_anew(
+    length: int, filled: bool, tmp_path: Path, compiled_library: ctypes.CDLL
+) -> None:
+    whole = Path(compiled_library._name).read_bytes()
+    kept = tmp_path / Path(compiled_library._name).name
+    kept.write_bytes(whole[:length] + bytes(len(whole) - length if filled else 0))
     assert "compiled within" in choose_kernels("compiled", tmp_path)
-    assert kept.stat().st_size > 1000
+    assert kept.stat().st_size == len(whole)
+
+
+def test_without_a_home_there_is_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("MTL_CACHE_DIR")
+    monkeypatch.setattr(Path, "home", refuse)
+    if shutil.which("gcc"):
+        assert "MTL_CACHE_DIR" in choose_kernels("auto")
+    assert "training.kernels says" in choose_kernels("torch")
 
 
 def test_what_compiles_but_does_not_load_is_left_to_torch(

@@ -199,6 +199,27 @@ def test_gradients_that_lie_across_memory_are_read_as_what_they_are(compiled_lib
         torch.testing.assert_close(ours, reference, rtol=1e-4, atol=1e-5)
 
 
+def test_rows_with_gaps_between_them_are_read_as_what_they_are(compiled_library: ctypes.CDLL) -> None:
+    both = sides(compiled_library, 2, 8, 0.0, torch.float32)
+    wide = values(ROWS, 6 * both.width)
+    projected, output = wide[:, : 3 * both.width], values(both.width, ROWS).t()
+    for name, arguments in (("attend", (projected,)), ("output_norm", (output, projected[:, : both.width]))):
+        ours, reference = (getattr(steps.layer(0), name)(*arguments) for steps in (both.compiled, both.reference))
+        assert_same(ours[:TOKENS], reference[:TOKENS], [wide], 1e-4)
+
+
+def test_other_types_are_refused_before_c_reads_them(compiled_library: ctypes.CDLL) -> None:
+    both = sides(compiled_library, 2, 8, 0.0, torch.float32)
+    layer, rows = both.compiled.layer(0), values(ROWS, both.width).detach()
+    with pytest.raises(TypeError, match="bfloat16"):
+        layer.output_norm(rows, rows.bfloat16())
+    with pytest.raises(TypeError, match="bfloat16"):
+        both.compiled.last_layer_at_firsts().attend_from_first(rows[: len(LENGTHS)].bfloat16(), rows.repeat(1, 2))
+    cast("Any", layer)._layer.output_norm.double()
+    with pytest.raises(TypeError, match="float64"):
+        layer.output_norm(rows, rows)
+
+
 @pytest.mark.parametrize("rate", [2**-16, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("features", [1, 31, 32, 33, 384])
 def test_a_norm_drops_what_the_masks_say(features: int, rate: float, compiled_library: ctypes.CDLL) -> None:

@@ -93,7 +93,8 @@ class AttentionCall:
         )
 
     def forward(self, library: ctypes.CDLL, out_RD: Tensor) -> None:
-        """Attended values of every query's row; rows of no sequence are left alone."""
+        """Attended values of every query's row; rows of no sequence are left alone. TypeError for mixed types."""
+        _check_types(self.queries.dtype, self.keys, self.values, out_RD)
         library.mtl_attention_forward(
             _KINDS[out_RD.dtype],
             ctypes.byref(self._structure()),
@@ -133,7 +134,12 @@ class NormCall:
         )
 
     def forward(self, library: ctypes.CDLL, inputs: Tensor, residual: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The normed rows, the sums that were normed, and their means and inverse deviations (R,)."""
+        """The normed rows, the sums that were normed, and their means and inverse deviations (R,).
+
+        TypeError for inputs and a residual of different types, or parameters in another than fp32.
+        """
+        _check_types(inputs.dtype, residual)
+        _check_types(torch.float32, self.weight, self.bias)
         out, summed = torch.empty_like(inputs), torch.empty_like(inputs)
         statistics = self.weight.new_empty(2, inputs.shape[0])
         library.mtl_residual_norm_forward(
@@ -160,6 +166,13 @@ class NormCall:
         )
         to_weight, to_bias = parts.sum(1).unbind(0)
         return to_inputs, to_residual, to_weight, to_bias
+
+
+def _check_types(wanted: torch.dtype, *tensors: Tensor) -> None:
+    """What C reads as the type that it is told would otherwise be read as another."""
+    for tensor in tensors:
+        if tensor.dtype != wanted:
+            raise TypeError(f"a kernel was given {tensor.dtype} where it reads {wanted}")
 
 
 def _address(tensor: Tensor) -> ctypes.c_void_p:

@@ -17,6 +17,7 @@ from typing import Literal
 # Loaded before the kernels, which use the threads that come with it.
 import torch  # noqa: F401
 
+from mtl.config.locations import kernel_directory
 from mtl.errors import ConfigError, MtlError
 
 logger = logging.getLogger("mtl")
@@ -27,21 +28,23 @@ _HERE = Path(__file__).parent
 _SOURCES = ("attention.c", "residual_norm.c")
 _HEADERS = ("vectors.h",)
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fPIC", "-fopenmp")
+_HASH_BYTES = hashlib.sha256().digest_size
 _loaded: ctypes.CDLL | None = None
 
 
-def choose_kernels(wanted: KernelChoice, directory: Path) -> str:
+def choose_kernels(wanted: KernelChoice, directory: Path | None = None) -> str:
     """Make this process use compiled kernels on its CPU, or torch's operations; a sentence saying which and why.
 
     ``auto`` takes compiled ones where they can be had. ConfigError where ``compiled`` is asked for in vain. Compiling
-    takes seconds, once for a processor and compiler; what comes of it is kept in ``directory``.
+    takes seconds, once for a processor and compiler; what comes of it is kept in ``directory``, by default one of the
+    user's cache.
     """
     global _loaded
     _loaded = None
     if wanted == "torch":
         return "no compiled kernels, as training.kernels says: torch's operations do their work"
     try:
-        _loaded, said = _load(directory)
+        _loaded, said = _load(directory or _user_directory())
     except _UnavailableError as error:
         if wanted == "compiled":
             raise ConfigError(f"training.kernels=compiled: {error}; set it to auto or torch") from error
@@ -63,11 +66,12 @@ def _load(directory: Path) -> tuple[ctypes.CDLL, str]:
     if compiler is None:
         raise _UnavailableError("there is no gcc here")
     path = directory / f"{_fingerprint(compiler)}.so"
-    if path.is_file():
-        try:
-            return _opened(path), "compiled kernels"
-        except OSError as error:
-            logger.warning("%s is damaged (%s) and compiled anew", path, error)
+    try:
+        return _opened(path), "compiled kernels"
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        logger.warning("the kernels in %s cannot be loaded (%s) and are compiled anew", path, error)
     began = time.perf_counter()
     _compile(compiler, path)
     try:
@@ -78,8 +82,19 @@ def _load(directory: Path) -> tuple[ctypes.CDLL, str]:
 
 
 def _opened(path: Path) -> ctypes.CDLL:
+    # What is loaded is mapped: a file cut short would end the process by a signal. Its own hash stands at its end.
+    content = path.read_bytes()
+    if hashlib.sha256(content[:-_HASH_BYTES]).digest() != content[-_HASH_BYTES:]:
+        raise OSError("it is not whole")
     # All symbols now: one that is missing would otherwise end the process in the middle of an update.
-    return ctypes.CDLL(str(path), mode=os.RTLD_NOW)
+    return ctypes.CDLL(str(path.absolute()), mode=os.RTLD_NOW)
+
+
+def _user_directory() -> Path:
+    try:
+        return kernel_directory()
+    except RuntimeError as error:
+        raise _UnavailableError(f"there is no place to keep them ({error}); set MTL_CACHE_DIR") from error
 
 
 def _fingerprint(compiler: str) -> str:
@@ -112,6 +127,10 @@ def _compile(compiler: str, path: Path) -> None:
             # Not linked with OpenMP: torch has loaded one already, and threads of a second would fight for the cores.
             linked = Path(aside, path.name)
             _run([compiler, "-shared", *objects, "-o", str(linked)])
+            with linked.open("r+b") as file:
+                file.write(hashlib.sha256(file.read()).digest())
+                file.flush()
+                os.fsync(file.fileno())
             linked.replace(path)
     except OSError as error:
         raise _UnavailableError(f"they cannot be written to {path.parent} ({error})") from error
@@ -119,10 +138,10 @@ def _compile(compiler: str, path: Path) -> None:
 
 def _run(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
     except OSError as error:
         raise _UnavailableError(f"{command[0]} cannot be run ({error})") from error
     if done.returncode != 0:
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
-        raise _UnavailableError(f"{command[0]} refuses the kernels ({first})")
+        raise _UnavailableError(f"{command[0]} refuses the kernels ({first or f'exit status {done.returncode}'})")
     return done.stdout

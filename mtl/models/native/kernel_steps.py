@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from mtl.data.batches import PackedBatch
 from mtl.models.kernels.calls import AttentionCall, KernelDropout, NormCall
@@ -121,6 +122,7 @@ class _Attention(torch.autograd.Function):
         queries: Tensor | None,
     ) -> Tensor:
         """Queries of first tokens alone, or of all tokens among what is projected."""
+        projected, queries = projected.contiguous(), None if queries is None else queries.contiguous()
         ctx.library, ctx.starts, ctx.heads, ctx.dropout = library, starts, heads, dropout
         ctx.save_for_backward(projected, queries)
         call = _attention_call(ctx, projected, queries)
@@ -130,6 +132,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         projected, queries = ctx.saved_tensors
         call = _attention_call(ctx, projected, queries)
@@ -165,11 +168,13 @@ class _ResidualNorm(torch.autograd.Function):
         bias: Tensor,
     ) -> Tensor:
         ctx.library, ctx.dropout, ctx.epsilon = library, dropout, epsilon
-        out, *kept = NormCall(weight, bias, epsilon, dropout).forward(library, inputs, residual)
+        call = NormCall(weight, bias, epsilon, dropout)
+        out, *kept = call.forward(library, inputs.contiguous(), residual.contiguous())
         ctx.save_for_backward(weight, bias, *kept)
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weight, bias, *kept = ctx.saved_tensors
         call = NormCall(weight, bias, ctx.epsilon, ctx.dropout)
