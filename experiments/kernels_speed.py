@@ -1,6 +1,6 @@
 """What compiled kernels gain on a CPU: `training.kernels=compiled` beside `torch`, in turn, on the same rows.
 
-    python experiments/kernels_speed.py DATA_ROOT [--rounds 3] [--out results/speed/kernels.json]
+    python experiments/kernels_speed.py DATA_ROOT [--rounds 3] [--only NAME ...] [--out results/speed/kernels.json]
 
 In each round ``mtl bench train`` measures every setting below with torch's operations alone, then with compiled kernels.
 Needs a quiet machine and gcc.
@@ -29,9 +29,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_root", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=list(SETTINGS), default=list(SETTINGS), metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path("results/speed/kernels.json"))
     arguments = parser.parse_args()
-    found: dict[str, Any] = {name: {"torch": [], "compiled": [], "ratios": []} for name in SETTINGS}
+    found: dict[str, Any] = {name: {"torch": [], "compiled": [], "ratios": []} for name in arguments.only}
     for _ in range(arguments.rounds):
         for name, rates in found.items():
             torch, compiled = (measure(name, kernels, arguments.data_root) for kernels in ("torch", "compiled"))
