@@ -2,8 +2,8 @@
 
     python experiments/kernels_speed.py DATA_ROOT [--rounds 3] [--only NAME ...] [--out results/speed/kernels.json]
 
-In each round ``mtl bench train`` measures every setting below with torch's operations alone, then with compiled kernels.
-Needs a quiet machine and gcc.
+In each round ``mtl bench train`` measures every setting below with torch's operations alone, then with compiled
+kernels. Needs a quiet machine and gcc.
 """
 
 import argparse
