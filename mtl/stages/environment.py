@@ -84,8 +84,9 @@ def start_hardware(config: RunConfig, stored: RunEnvironment | None, ranks: Rank
     if device.type == "cpu":
         # A run that began without compiled kernels rounds as it did to its end.
         began_without = stored is not None and stored.kernels == "torch" and training.kernels == "auto"
-        wanted = "torch" if began_without else training.kernels
-        logger.info("%s", choose_kernels(wanted))
+        if began_without:
+            logger.info("the run began without compiled kernels and keeps to that")
+        logger.info("%s", choose_kernels("torch" if began_without else training.kernels))
     return Hardware(device=device, precision=precision, reason=reason, threads=threads)
 
 

@@ -17,12 +17,7 @@ typedef struct {
     const int64_t *query_starts, *key_starts;
     const void *query, *key, *value;
     long query_stride, key_stride, value_stride;
-    /* Dropout: hashes of the queries' rows (NULL where nothing is dropped), of pairs of keys by head, and what of them
-       is kept; kept probabilities are multiplied by `scale`. */
-    const int32_t *rows, *pairs;
-    long pairs_stride;
-    int least;
-    float scale;
+    dropout drop; /* Its rows are those of the queries. */
 } attention;
 
 /* C = A B, or C + A B, for ROWS rows and VECTORS * WIDTH columns; A has any strides, rows of B and C are contiguous. */
@@ -119,9 +114,7 @@ static void probabilities(const attention *its, long head, long first, long quer
     product(found, padded, query, query_row, 1, key_columns, padded, queries, padded, its->head_width, 0);
     for (long row = 0; row < queries; row++) {
         softmax(found + row * padded, keys, padded);
-        if (its->rows)
-            keep_mask(mask + row * rounded_up(padded, 2 * WIDTH), its->rows[first + row],
-                      its->pairs + head * its->pairs_stride, padded, its->least);
+        if (its->drop.rows) keep_mask(mask + row * rounded_up(padded, 2 * WIDTH), &its->drop, first + row, head, padded);
     }
 }
 
@@ -147,10 +140,29 @@ static long most(const int64_t *starts, long sequences) {
     return found;
 }
 
+/* One head of one sequence: where its keys and queries lie, and its first column in every row. */
+typedef struct {
+    long head, offset, first_key, keys, padded, first_query, end_query;
+} task;
+
+INLINE task task_of(const attention *its, long number) {
+    const long sequence = number / its->heads, head = number % its->heads;
+    const long first = its->key_starts[sequence], keys = its->key_starts[sequence + 1] - first;
+    return (task){head, head * its->head_width, first, keys, rounded_up(keys, WIDTH), its->query_starts[sequence],
+                  its->query_starts[sequence + 1]};
+}
+
 /* Floats of memory for one thread, handed out piece by piece; every piece begins on a cache line. */
 typedef struct {
     float *next;
 } pieces;
+
+/* Memory for so many pieces of a head's keys, of scores of queries at once, and of queries at once; `longest` and `wide`
+   are whole vectors, so that no piece is rounded up. */
+INLINE float *room(long of_keys, long of_scores, long of_queries, long longest, long wide) {
+    const long count = of_keys * longest * wide + QUERIES_AT_ONCE * (of_scores * longest + of_queries * wide);
+    return aligned_alloc(64, 4 * (size_t)rounded_up(count, 16));
+}
 
 INLINE float *piece(pieces *from, long count) {
     float *found = from->next;
@@ -164,27 +176,26 @@ INLINE void forward(kind type, const attention *its, void *out, long out_stride,
     const float factor = 1.0f / sqrtf((float)width);
 #pragma omp parallel num_threads(threads)
     {
-        float *memory = aligned_alloc(64, 4 * (size_t)(3 * longest * (wide + 16) + QUERIES_AT_ONCE * (2 * longest + 2 * wide) + 256));
+        float *memory = room(3, 2, 2, longest, wide);
 #pragma omp for schedule(dynamic, 4)
-        for (long task = 0; task < tasks; task++) {
-            const long sequence = task / its->heads, head = task % its->heads, offset = head * width;
-            const long first_key = its->key_starts[sequence], keys = its->key_starts[sequence + 1] - first_key;
-            const long padded = rounded_up(keys, WIDTH), last = its->query_starts[sequence + 1];
+        for (long number = 0; number < tasks; number++) {
+            const task here = task_of(its, number);
+            const long keys = here.keys, padded = here.padded, offset = here.offset;
             pieces rest = {memory};
             float *key = piece(&rest, keys * wide), *columns = piece(&rest, width * padded);
             float *value = piece(&rest, keys * wide), *query = piece(&rest, QUERIES_AT_ONCE * wide);
             float *found = piece(&rest, QUERIES_AT_ONCE * padded), *attended = piece(&rest, QUERIES_AT_ONCE * wide);
             int32_t *mask = (int32_t *)piece(&rest, QUERIES_AT_ONCE * rounded_up(padded, 2 * WIDTH));
-            gather(type, key, wide, its->key, its->key_stride, first_key, keys, width, offset, 1.0f);
+            gather(type, key, wide, its->key, its->key_stride, here.first_key, keys, width, offset, 1.0f);
             transpose(columns, padded, key, wide, keys, width);
-            gather(type, value, wide, its->value, its->value_stride, first_key, keys, width, offset, 1.0f);
-            for (long first = its->query_starts[sequence]; first < last; first += QUERIES_AT_ONCE) {
-                const long queries = last - first < QUERIES_AT_ONCE ? last - first : QUERIES_AT_ONCE;
+            gather(type, value, wide, its->value, its->value_stride, here.first_key, keys, width, offset, 1.0f);
+            for (long first = here.first_query; first < here.end_query; first += QUERIES_AT_ONCE) {
+                const long left = here.end_query - first, queries = left < QUERIES_AT_ONCE ? left : QUERIES_AT_ONCE;
                 gather(type, query, wide, its->query, its->query_stride, first, queries, width, offset, factor);
-                probabilities(its, head, first, queries, keys, padded, query, wide, columns, found, mask);
-                if (its->rows) mask_all(found, mask, queries, padded);
+                probabilities(its, here.head, first, queries, keys, padded, query, wide, columns, found, mask);
+                if (its->drop.rows) mask_all(found, mask, queries, padded);
                 product(attended, wide, found, padded, 1, value, wide, queries, wide, keys, 0);
-                scatter(type, out, out_stride, first, attended, wide, queries, width, offset, its->scale);
+                scatter(type, out, out_stride, first, attended, wide, queries, width, offset, its->drop.scale);
             }
         }
         free(memory);
@@ -199,12 +210,11 @@ INLINE void backward(kind type, const attention *its, const void *gradient, long
     const float factor = 1.0f / sqrtf((float)width);
 #pragma omp parallel num_threads(threads)
     {
-        float *memory = aligned_alloc(64, 4 * (size_t)(6 * longest * (wide + 16) + QUERIES_AT_ONCE * (4 * longest + 3 * wide) + 256));
+        float *memory = room(6, 3, 3, longest, wide);
 #pragma omp for schedule(dynamic, 4)
-        for (long task = 0; task < tasks; task++) {
-            const long sequence = task / its->heads, head = task % its->heads, offset = head * width;
-            const long first_key = its->key_starts[sequence], keys = its->key_starts[sequence + 1] - first_key;
-            const long padded = rounded_up(keys, WIDTH), last = its->query_starts[sequence + 1];
+        for (long number = 0; number < tasks; number++) {
+            const task here = task_of(its, number);
+            const long keys = here.keys, padded = here.padded, offset = here.offset;
             pieces rest = {memory};
             float *key = piece(&rest, keys * wide), *key_columns = piece(&rest, width * padded);
             float *value = piece(&rest, keys * wide), *value_columns = piece(&rest, width * padded);
@@ -213,28 +223,28 @@ INLINE void backward(kind type, const attention *its, const void *gradient, long
             float *below = piece(&rest, QUERIES_AT_ONCE * wide), *found = piece(&rest, QUERIES_AT_ONCE * padded);
             float *changes = piece(&rest, QUERIES_AT_ONCE * padded);
             int32_t *mask = (int32_t *)piece(&rest, QUERIES_AT_ONCE * rounded_up(padded, 2 * WIDTH));
-            gather(type, key, wide, its->key, its->key_stride, first_key, keys, width, offset, 1.0f);
+            gather(type, key, wide, its->key, its->key_stride, here.first_key, keys, width, offset, 1.0f);
             transpose(key_columns, padded, key, wide, keys, width);
-            gather(type, value, wide, its->value, its->value_stride, first_key, keys, width, offset, 1.0f);
+            gather(type, value, wide, its->value, its->value_stride, here.first_key, keys, width, offset, 1.0f);
             transpose(value_columns, padded, value, wide, keys, width);
             memset(key_sums, 0, 4 * (size_t)(keys * wide));
             memset(value_sums, 0, 4 * (size_t)(keys * wide));
-            for (long first = its->query_starts[sequence]; first < last; first += QUERIES_AT_ONCE) {
-                const long queries = last - first < QUERIES_AT_ONCE ? last - first : QUERIES_AT_ONCE;
+            for (long first = here.first_query; first < here.end_query; first += QUERIES_AT_ONCE) {
+                const long left = here.end_query - first, queries = left < QUERIES_AT_ONCE ? left : QUERIES_AT_ONCE;
                 gather(type, query, wide, its->query, its->query_stride, first, queries, width, offset, factor);
-                gather(type, above, wide, gradient, gradient_stride, first, queries, width, offset, its->scale);
-                probabilities(its, head, first, queries, keys, padded, query, wide, key_columns, found, mask);
+                gather(type, above, wide, gradient, gradient_stride, first, queries, width, offset, its->drop.scale);
+                probabilities(its, here.head, first, queries, keys, padded, query, wide, key_columns, found, mask);
                 product(changes, padded, above, wide, 1, value_columns, padded, queries, padded, width, 0);
-                if (its->rows) mask_all(changes, mask, queries, padded);
+                if (its->drop.rows) mask_all(changes, mask, queries, padded);
                 softmax_backward(changes, found, queries, padded);
                 product(below, wide, changes, padded, 1, key, wide, queries, wide, keys, 0);
                 scatter(type, to_query, its->query_stride, first, below, wide, queries, width, offset, factor);
                 product(key_sums, wide, changes, 1, padded, query, wide, keys, wide, queries, 1);
-                if (its->rows) mask_all(found, mask, queries, padded);
+                if (its->drop.rows) mask_all(found, mask, queries, padded);
                 product(value_sums, wide, found, 1, padded, above, wide, keys, wide, queries, 1);
             }
-            scatter(type, to_key, its->key_stride, first_key, key_sums, wide, keys, width, offset, 1.0f);
-            scatter(type, to_value, its->value_stride, first_key, value_sums, wide, keys, width, offset, 1.0f);
+            scatter(type, to_key, its->key_stride, here.first_key, key_sums, wide, keys, width, offset, 1.0f);
+            scatter(type, to_value, its->value_stride, here.first_key, value_sums, wide, keys, width, offset, 1.0f);
         }
         free(memory);
     }

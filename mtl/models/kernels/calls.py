@@ -24,6 +24,18 @@ class KernelDropout:
     threshold: Threshold
 
 
+class _Dropout(ctypes.Structure):
+    """``dropout`` of vectors.h."""
+
+    _fields_ = (
+        ("rows", ctypes.c_void_p),
+        ("pairs", ctypes.c_void_p),
+        ("pairs_stride", ctypes.c_long),
+        ("least", ctypes.c_int),
+        ("scale", ctypes.c_float),
+    )
+
+
 class _Attention(ctypes.Structure):
     """``attention`` of attention.c."""
 
@@ -39,11 +51,7 @@ class _Attention(ctypes.Structure):
         ("query_stride", ctypes.c_long),
         ("key_stride", ctypes.c_long),
         ("value_stride", ctypes.c_long),
-        ("rows", ctypes.c_void_p),
-        ("pairs", ctypes.c_void_p),
-        ("pairs_stride", ctypes.c_long),
-        ("least", ctypes.c_int),
-        ("scale", ctypes.c_float),
+        ("drop", _Dropout),
     )
 
 
@@ -56,10 +64,7 @@ class _Norm(ctypes.Structure):
         ("weight", ctypes.c_void_p),
         ("bias", ctypes.c_void_p),
         ("epsilon", ctypes.c_float),
-        ("row_hashes", ctypes.c_void_p),
-        ("pairs", ctypes.c_void_p),
-        ("least", ctypes.c_int),
-        ("scale", ctypes.c_float),
+        ("drop", _Dropout),
     )
 
 
@@ -79,7 +84,6 @@ class AttentionCall:
     dropout: KernelDropout | None
 
     def _structure(self) -> _Attention:
-        drop = self.dropout
         parts = (self.queries, self.keys, self.values)
         return _Attention(
             self.key_starts.numel() - 1,
@@ -89,7 +93,7 @@ class AttentionCall:
             self.key_starts.data_ptr(),
             *(part.data_ptr() for part in parts),
             *(part.stride(0) for part in parts),
-            *_dropout_fields(drop, strided=True),
+            _dropout(self.dropout),
         )
 
     def forward(self, library: ctypes.CDLL, out_RD: Tensor) -> None:
@@ -130,7 +134,7 @@ class NormCall:
             self.weight.data_ptr(),
             self.bias.data_ptr(),
             self.epsilon,
-            *_dropout_fields(self.dropout, strided=False),
+            _dropout(self.dropout),
         )
 
     def forward(self, library: ctypes.CDLL, inputs: Tensor, residual: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -179,9 +183,8 @@ def _address(tensor: Tensor) -> ctypes.c_void_p:
     return ctypes.c_void_p(tensor.data_ptr())
 
 
-def _dropout_fields(dropout: KernelDropout | None, *, strided: bool) -> tuple[int | float | None, ...]:
+def _dropout(dropout: KernelDropout | None) -> _Dropout:
     if dropout is None:
-        return (None, None, *((0,) if strided else ()), 0, 1.0)
-    stride = (dropout.pairs.stride(0),) if strided else ()
-    least, scale = dropout.threshold.least, dropout.threshold.scale
-    return (dropout.rows.data_ptr(), dropout.pairs.data_ptr(), *stride, least, scale)
+        return _Dropout(None, None, 0, 0, 1.0)
+    rows, pairs, threshold = dropout.rows, dropout.pairs, dropout.threshold
+    return _Dropout(rows.data_ptr(), pairs.data_ptr(), pairs.stride(0), threshold.least, threshold.scale)

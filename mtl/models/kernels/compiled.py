@@ -42,7 +42,7 @@ def choose_kernels(wanted: KernelChoice, directory: Path | None = None) -> str:
     global _loaded
     _loaded = None
     if wanted == "torch":
-        return "no compiled kernels, as training.kernels says: torch's operations do their work"
+        return "no compiled kernels, as was asked for: torch's operations do their work"
     try:
         _loaded, said = _load(directory or _user_directory())
     except _UnavailableError as error:

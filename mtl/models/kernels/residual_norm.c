@@ -11,10 +11,7 @@ typedef struct {
     long rows, width;
     const float *weight, *bias;
     float epsilon;
-    /* Dropout: hashes of rows (NULL where nothing is dropped) and of pairs of features; see keep_mask. */
-    const int32_t *row_hashes, *pairs;
-    int least;
-    float scale;
+    dropout drop;
 } norm;
 
 INLINE floats kept(floats values, const int32_t *mask, long at, float scale) {
@@ -30,11 +27,11 @@ INLINE void forward(kind type, const norm *its, const void *inputs, const void *
         int32_t *mask = aligned_alloc(64, 4 * (size_t)rounded_up(padded, 16));
 #pragma omp for schedule(static)
         for (long r = 0; r < its->rows; r++) {
-            if (its->row_hashes) keep_mask(mask, its->row_hashes[r], its->pairs, width, its->least);
+            if (its->drop.rows) keep_mask(mask, &its->drop, r, 0, width);
             floats sum = all(0.0f), squares = all(0.0f);
             for (long at = 0; at < width; at += WIDTH) {
                 floats here = load_some(type, inputs, r * width + at, width - at);
-                if (its->row_hashes) here = kept(here, mask, at, its->scale);
+                if (its->drop.rows) here = kept(here, mask, at, its->drop.scale);
                 here += load_some(type, residual, r * width + at, width - at);
                 if (type == BF16) here = widened(rounded(here));
                 store_some(type, summed, r * width + at, here, width - at);
@@ -74,7 +71,7 @@ INLINE void backward(kind type, const norm *its, const void *gradient, const voi
         int32_t *mask = (int32_t *)(scaled + 4 * padded);
         memset(weights, 0, 8 * (size_t)padded);
         for (long r = its->rows * part / threads; r < its->rows * (part + 1) / threads; r++) {
-            if (its->row_hashes) keep_mask(mask, its->row_hashes[r], its->pairs, width, its->least);
+            if (its->drop.rows) keep_mask(mask, &its->drop, r, 0, width);
             floats sum = all(0.0f), along = all(0.0f);
             for (long at = 0; at < width; at += WIDTH) {
                 floats above = load_some(type, gradient, r * width + at, width - at);
@@ -91,7 +88,7 @@ INLINE void backward(kind type, const norm *its, const void *gradient, const voi
             for (long at = 0; at < width; at += WIDTH) {
                 floats below = (*(floats *)(scaled + at) - mean - *(floats *)(normed + at) * slope) * deviations[r];
                 store_some(type, to_residual, r * width + at, below, width - at);
-                if (its->row_hashes) store_some(type, to_inputs, r * width + at, kept(below, mask, at, its->scale), width - at);
+                if (its->drop.rows) store_some(type, to_inputs, r * width + at, kept(below, mask, at, its->drop.scale), width - at);
             }
         }
         memcpy(to_weight + part * width, weights, 4 * (size_t)width);

@@ -124,11 +124,22 @@ INLINE words scrambled(words bits) {
     return bits;
 }
 
+/* Dropout: hashes of rows (NULL where nothing is dropped) and of pairs of features, by head where there are several,
+   `pairs_stride` apart. A half of a hash is kept if as a signed number it is `least` or more, and what is kept is
+   multiplied by `scale`. */
+typedef struct {
+    const int32_t *rows, *pairs;
+    long pairs_stride;
+    int least;
+    float scale;
+} dropout;
+
 /* The keep mask of one row: all bits set for an element that is kept, none for one that is dropped.
 
-   One word decides two neighbours by its halves: a half is kept if as a signed number it is `least` or more. `pairs`
-   and `mask` hold room for `count` elements rounded up to 2 WIDTH. */
-INLINE void keep_mask(int32_t *mask, int32_t row, const int32_t *pairs, long count, int least) {
+   One word decides two neighbours by its halves. The hashes of pairs and `mask` have room for `count` elements rounded
+   up to 2 WIDTH. */
+INLINE void keep_mask(int32_t *mask, const dropout *its, long row, long head, long count) {
+    const int32_t *pairs = its->pairs + head * its->pairs_stride;
 #if defined(__AVX512F__)
     const ints low = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
     const ints high = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -136,8 +147,8 @@ INLINE void keep_mask(int32_t *mask, int32_t row, const int32_t *pairs, long cou
     const ints low = {0, 8, 1, 9, 2, 10, 3, 11}, high = {4, 12, 5, 13, 6, 14, 7, 15};
 #endif
     for (long at = 0; at < count; at += 2 * WIDTH) {
-        words hashed = scrambled(*(const words *)(pairs + at / 2) + (uint32_t)row);
-        ints first = ((ints)(hashed << 16) >> 16) >= least, second = ((ints)hashed >> 16) >= least;
+        words hashed = scrambled(*(const words *)(pairs + at / 2) + (uint32_t)its->rows[row]);
+        ints first = ((ints)(hashed << 16) >> 16) >= its->least, second = ((ints)hashed >> 16) >= its->least;
         *(ints *)(mask + at) = __builtin_shuffle(first, second, low);
         *(ints *)(mask + at + WIDTH) = __builtin_shuffle(first, second, high);
     }
