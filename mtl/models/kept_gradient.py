@@ -37,14 +37,12 @@ class KeptGradient:
         # Another tensor on the same memory: autograd would copy one that is held elsewhere.
         return self._lent.index_add_(0, ids, rows).detach()
 
-    def rows(self) -> Tensor | None:
-        """The rows of the table's gradient that may differ from zero; None where that cannot be known."""
+    def touched(self) -> Tensor | None:
+        """The rows (in rising order) whose gradient may differ from zero; None where that cannot be known."""
         if not self._is_out():
             return None
-        assert self.table.grad is not None
         # By numpy: torch's own way to find them is one that makes a host wait for a GPU, and is refused in updates.
-        distinct = np.unique(torch.cat(self._touched).numpy())
-        return self.table.grad.index_select(0, torch.from_numpy(distinct))
+        return torch.from_numpy(np.unique(torch.cat(self._touched).numpy()))
 
     def take_back(self) -> None:
         """Before the table's gradient is dropped: clear it for the next time, if it is the one that was given."""

@@ -1,5 +1,6 @@
 """AdamW over groups of parameters, each with its own learning rate and decay, stepped only on finite updates."""
 
+import ctypes
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -10,7 +11,9 @@ from torch import Tensor, nn
 from mtl.config.encoder import HeadSettings
 from mtl.config.training import OptimizerSettings
 from mtl.errors import DataError, MtlError
+from mtl.models.kernels.compiled import compiled_kernels
 from mtl.models.multitask import MultitaskModel
+from mtl.training.compiled_step import CompiledStep, compiled_norm
 from mtl.training.schedule import learning_rate_factor
 
 # As torch.nn.utils.clip_grad_norm_ has it.
@@ -42,7 +45,7 @@ class Optimizer:
             groups.setdefault((rate, decay), []).append(parameter)
         for parameter in extra:
             groups.setdefault((settings.learning_rate, 0.0), []).append(parameter)
-        self._kept = {kept.table: kept for kept in model.encoder.kept_gradients}
+        self._kept = {cast("nn.Parameter", kept.table): kept for kept in model.encoder.kept_gradients}
         self._adamw = torch.optim.AdamW(
             [
                 {"params": parameters, "weight_decay": decay, "base_rate": rate}
@@ -53,6 +56,7 @@ class Optimizer:
             eps=settings.epsilon,
             fused=True,
         )
+        self._compiled = CompiledStep(self._adamw, self._kept) if CompiledStep.fits(self._names) else None
 
     def zero(self) -> None:
         """Forget all gradients; a parameter that gets none until the step is left alone by it.
@@ -61,10 +65,14 @@ class Optimizer:
         """
         for kept in self._kept.values():
             kept.take_back()
-        self._adamw.zero_grad(set_to_none=True)
+        for parameter in self._names:
+            parameter.grad = None
 
     def norm(self) -> Tensor:
         """The global norm of the gradients, on the device; they are not clipped yet."""
+        library = self._library()
+        if library is not None:
+            return compiled_norm(library, self._gradients())
         return torch.nn.utils.get_total_norm(list(self._gradients()))
 
     def step(self, step: int, skip: Tensor, norm: Tensor | None = None) -> None:
@@ -74,8 +82,13 @@ class Optimizer:
         """
         for group in self._adamw.param_groups:
             group["lr"] = group["base_rate"] * learning_rate_factor(step, self._total, self._settings)
+        excess, library = self._excess(norm), self._library()
+        if library is not None and self._compiled is not None:
+            if not bool(skip):
+                self._compiled.step(library, 1.0 if excess is None else float(excess))
+            return
         # The fused kernels read these two, as torch.amp.GradScaler sets them: they divide by the first as they go.
-        self._adamw.grad_scale, self._adamw.found_inf = self._excess(norm), skip  # type: ignore[attr-defined]
+        self._adamw.grad_scale, self._adamw.found_inf = excess, skip  # type: ignore[attr-defined]
         try:
             self._adamw.step()
         except torch.OutOfMemoryError as error:
@@ -88,8 +101,11 @@ class Optimizer:
         """What the norm follows from: all gradients, of embeddings the rows that may differ from zero."""
         for parameter in self._names:
             if parameter.grad is not None:
-                rows = self._kept[parameter].rows() if parameter in self._kept else None
-                yield parameter.grad if rows is None else rows
+                touched = self._kept[parameter].touched() if parameter in self._kept else None
+                yield parameter.grad if touched is None else parameter.grad.index_select(0, touched)
+
+    def _library(self) -> ctypes.CDLL | None:
+        return None if self._compiled is None else compiled_kernels()
 
     def _excess(self, norm: Tensor | None) -> Tensor | None:
         """How many times as large as the limit the norm is, 1 where it is not larger; None where nothing is limited."""

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from mtl.models.masks import Threshold
 
-_KINDS = {torch.float32: 0, torch.bfloat16: 1}
+KINDS = {torch.float32: 0, torch.bfloat16: 1}
+"""What C calls the types of elements: ``kind`` of vectors.h."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class AttentionCall:
         """Attended values of every query's row; rows of no sequence are left alone. TypeError for mixed types."""
         _check_types(self.queries.dtype, self.keys, self.values, out_RD)
         library.mtl_attention_forward(
-            _KINDS[out_RD.dtype],
+            KINDS[out_RD.dtype],
             ctypes.byref(self._structure()),
             _address(out_RD),
             ctypes.c_long(out_RD.stride(0)),
@@ -110,7 +111,7 @@ class AttentionCall:
     def backward(self, library: ctypes.CDLL, gradient_RD: Tensor, out: Sequence[Tensor]) -> None:
         """Gradients of queries, keys and values, which have the strides of these."""
         library.mtl_attention_backward(
-            _KINDS[gradient_RD.dtype],
+            KINDS[gradient_RD.dtype],
             ctypes.byref(self._structure()),
             _address(gradient_RD),
             ctypes.c_long(gradient_RD.stride(0)),
@@ -147,7 +148,7 @@ class NormCall:
         out, summed = torch.empty_like(inputs), torch.empty_like(inputs)
         statistics = self.weight.new_empty(2, inputs.shape[0])
         library.mtl_residual_norm_forward(
-            _KINDS[inputs.dtype],
+            KINDS[inputs.dtype],
             ctypes.byref(self._structure(inputs)),
             *map(_address, (inputs, residual, summed, statistics[0], statistics[1], out)),
             torch.get_num_threads(),
@@ -163,7 +164,7 @@ class NormCall:
         threads = torch.get_num_threads()
         parts = self.weight.new_empty(2, threads, gradient.shape[1])
         library.mtl_residual_norm_backward(
-            _KINDS[gradient.dtype],
+            KINDS[gradient.dtype],
             ctypes.byref(self._structure(gradient)),
             *map(_address, (gradient, summed, means, deviations, to_inputs, to_residual, parts[0], parts[1])),
             threads,
