@@ -15,6 +15,7 @@ from mtl.data.blocks import Block
 from mtl.models.attention import AttentionContext, attention_context
 from mtl.models.dropout import DropoutContext, DropoutKey, dropout_context, packed_dropout
 from mtl.models.kept_gradient import KeptGradient
+from mtl.models.working_weights import WorkingWeights
 
 
 class Encoder(nn.Module):
@@ -22,6 +23,8 @@ class Encoder(nn.Module):
 
     kept_gradients: tuple[KeptGradient, ...] = ()
     """Those that the optimiser gives back once it has used them."""
+    working_weights: WorkingWeights | None = None
+    """Copies of weights that the optimiser may write as it steps."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()

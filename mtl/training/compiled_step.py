@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from mtl.models.kept_gradient import KeptGradient
 from mtl.models.kernels.optimizer_calls import SteppedParameter, adamw_step, square_sum
+from mtl.models.working_weights import WorkingWeights
 
 
 @dataclass
@@ -31,8 +32,13 @@ class CompiledStep:
     Between them torch may take steps as well, or the state may be loaded anew.
     """
 
-    def __init__(self, adamw: torch.optim.AdamW, kept: Mapping[nn.Parameter, KeptGradient]) -> None:
-        self._adamw, self._kept = adamw, kept
+    def __init__(
+        self,
+        adamw: torch.optim.AdamW,
+        kept: Mapping[nn.Parameter, KeptGradient],
+        working: WorkingWeights | None,
+    ) -> None:
+        self._adamw, self._kept, self._working = adamw, kept, working
         self._reached: dict[nn.Parameter, _Reached] = {}
 
     @staticmethod
@@ -46,12 +52,14 @@ class CompiledStep:
         """What ``step`` of the optimiser does, gradients divided by ``excess``; they themselves stay as they are."""
         groups = self._adamw.param_groups
         stepped = [
-            self._stepped(parameter, group)
+            (parameter, self._stepped(parameter, group))
             for group in groups
             for parameter in group["params"]
             if parameter.grad is not None
         ]
-        adamw_step(library, stepped, groups[0]["betas"], groups[0]["eps"], excess)
+        adamw_step(library, [step for _, step in stepped], groups[0]["betas"], groups[0]["eps"], excess)
+        if self._working is not None:
+            self._working.were_written([parameter for parameter, _ in stepped])
 
     def _stepped(self, parameter: nn.Parameter, group: Mapping[str, Any]) -> SteppedParameter:
         state = self._adamw.state[parameter]
@@ -66,6 +74,7 @@ class CompiledStep:
             state["step"],
             group["lr"],
             group["weight_decay"],
+            copy=None if self._working is None else self._working.copy_of(parameter),
             reached=self._rows_reached(parameter, state) if parameter in self._kept else None,
         )
 

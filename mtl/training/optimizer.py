@@ -56,7 +56,9 @@ class Optimizer:
             eps=settings.epsilon,
             fused=True,
         )
-        self._compiled = CompiledStep(self._adamw, self._kept) if CompiledStep.fits(self._names) else None
+        self._working = model.encoder.working_weights
+        fits = CompiledStep.fits(self._names)
+        self._compiled = CompiledStep(self._adamw, self._kept, self._working) if fits else None
 
     def zero(self) -> None:
         """Forget all gradients; a parameter that gets none until the step is left alone by it.
@@ -89,6 +91,8 @@ class Optimizer:
             return
         # The fused kernels read these two, as torch.amp.GradScaler sets them: they divide by the first as they go.
         self._adamw.grad_scale, self._adamw.found_inf = excess, skip  # type: ignore[attr-defined]
+        if self._working is not None:
+            self._working.were_written([])
         try:
             self._adamw.step()
         except torch.OutOfMemoryError as error:

@@ -16,7 +16,7 @@ from mtl.models.load import wrap_model
 from mtl.models.multitask import MultitaskModel
 from mtl.training.compiled_step import CompiledStep
 from mtl.training.optimizer import Optimizer, named_parameters
-from tests.training.toy_training import SCORES, TASKS, VOCABULARY, WIDTH, toy_bert, toy_model
+from tests.training.toy_training import SCORES, TASKS, VOCABULARY, WIDTH, toy_bert, toy_model, toy_training
 
 STEPS = 6
 ON, OFF = torch.zeros(()), torch.ones(())
@@ -204,3 +204,21 @@ def test_parameters_with_gaps_are_left_to_torch() -> None:
     assert CompiledStep.fits([nn.Parameter(torch.zeros(4, 6))])
     assert not CompiledStep.fits([nn.Parameter(torch.zeros(6, 4).t())])
     assert not CompiledStep.fits([nn.Parameter(torch.zeros(4, 6).double())])
+
+
+def test_working_weights_train_as_weights_rounded_at_each_use(
+    compiled_library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for keeps in (True, False):
+        encoder = wrap_model(toy_bert(dropout=0.1), "native")
+        if not keeps:
+            encoder.working_weights = None
+        toy = toy_training(model=toy_model(encoder=encoder), dropout=0.1, precision="bf16", micro_batches=2)
+        losses = torch.stack([result.losses for result in toy.run(0, 4)])
+        found.append((losses, toy.weights()))
+        used = encoder.working_weights
+        assert used is None or len(used._written) == 2 * 2 * 6
+    (losses, weights), (others, reference) = found
+    assert torch.equal(losses, others)
+    assert all(torch.equal(value, reference[name]) for name, value in weights.items())

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from mtl.data.batches import PackedBatch
 from mtl.data.rows import filled_rows
@@ -25,6 +25,7 @@ from mtl.models.native.parts import LayerParts, parts_of
 from mtl.models.native.site_rows import SiteRows
 from mtl.models.native.steps import LayerSteps, Steps
 from mtl.models.native.torch_steps import TorchSteps
+from mtl.models.working_weights import WorkingWeights
 
 
 class NativeEncoder(Encoder):
@@ -38,6 +39,7 @@ class NativeEncoder(Encoder):
         super().__init__(model)
         self._parts = parts_of(model)
         self.kept_gradients = (KeptGradient(self._parts.embeddings.words.weight),)
+        self.working_weights = WorkingWeights([group for layer in self._parts.layers for group in layer.joint_layers])
 
     def forward(self, batch: PackedBatch, key: DropoutKey | None = None, *, first_only: bool = False) -> Tensor:
         device = batch.token_ids.device
@@ -49,10 +51,10 @@ class NativeEncoder(Encoder):
             hidden = self._embed(batch, sites, rows, dtype)
             *layers, last = self._parts.layers
             for number, layer in enumerate(layers):
-                hidden = _layer(layer, hidden, steps.layer(number))
+                hidden = self._layer(layer, hidden, steps.layer(number))
             if not first_only:
-                return _layer(last, hidden, steps.layer(len(layers)))[: batch.tokens]
-            firsts = _last_layer(last, hidden, steps.firsts, steps.last_layer_at_firsts())
+                return self._layer(last, hidden, steps.layer(len(layers)))[: batch.tokens]
+            firsts = self._last_layer(last, hidden, steps.firsts, steps.last_layer_at_firsts())
             # A head that reads what was not computed gets NaN, which no training survives unnoticed.
             unread = hidden.new_full((batch.tokens, hidden.shape[1]), float("nan"))
             return unread.index_copy(0, batch.sequence_offsets[:-1], steps.in_batch_order(firsts))
@@ -77,23 +79,22 @@ class NativeEncoder(Encoder):
             hidden = ops.linear(hidden, self._parts.projection.weight, self._parts.projection.bias)
         return hidden
 
+    def _layer(self, layer: LayerParts, hidden_RD: Tensor, steps: LayerSteps) -> Tensor:
+        projected = self._linear(hidden_RD, layer.query, layer.key, layer.value)
+        return self._rest(layer, steps.attend(projected), hidden_RD, steps)
 
-def _layer(layer: LayerParts, hidden_RD: Tensor, steps: LayerSteps) -> Tensor:
-    projected = ops.linear_side_by_side(hidden_RD, (layer.query, layer.key, layer.value))
-    return _rest(layer, steps.attend(projected), hidden_RD, steps)
+    def _last_layer(self, layer: LayerParts, hidden_RD: Tensor, firsts: Tensor, steps: LayerSteps) -> Tensor:
+        """(S, D) for each sequence's first token, in the order of ``firsts``, their rows (S,)."""
+        projected = self._linear(hidden_RD, layer.key, layer.value)
+        hidden = hidden_RD.index_select(0, firsts)
+        queries = self._linear(hidden, layer.query)
+        return self._rest(layer, steps.attend_from_first(queries, projected), hidden, steps)
 
+    def _rest(self, layer: LayerParts, attended: Tensor, hidden: Tensor, steps: LayerSteps) -> Tensor:
+        """What follows attention, row by row."""
+        hidden = steps.attention_norm(self._linear(attended, layer.attention_output), hidden)
+        expanded = F.gelu(self._linear(hidden, layer.expand))
+        return steps.output_norm(self._linear(expanded, layer.contract), hidden)
 
-def _last_layer(layer: LayerParts, hidden_RD: Tensor, firsts: Tensor, steps: LayerSteps) -> Tensor:
-    """(S, D) for each sequence's first token, in the order of ``firsts``, their rows (S,)."""
-    projected = ops.linear_side_by_side(hidden_RD, (layer.key, layer.value))
-    hidden = hidden_RD.index_select(0, firsts)
-    queries = ops.linear(hidden, layer.query.weight, layer.query.bias)
-    return _rest(layer, steps.attend_from_first(queries, projected), hidden, steps)
-
-
-def _rest(layer: LayerParts, attended: Tensor, hidden: Tensor, steps: LayerSteps) -> Tensor:
-    """What follows attention, row by row."""
-    output = ops.linear(attended, layer.attention_output.weight, layer.attention_output.bias)
-    hidden = steps.attention_norm(output, hidden)
-    expanded = F.gelu(ops.linear(hidden, layer.expand.weight, layer.expand.bias))
-    return steps.output_norm(ops.linear(expanded, layer.contract.weight, layer.contract.bias), hidden)
+    def _linear(self, inputs: Tensor, *layers: nn.Linear) -> Tensor:
+        return ops.linear_side_by_side(inputs, layers, self.working_weights)

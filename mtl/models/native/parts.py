@@ -29,6 +29,11 @@ class LayerParts:
     output_dropout: KeyedDropout
     output_norm: nn.LayerNorm
 
+    @property
+    def joint_layers(self) -> tuple[tuple[nn.Linear, ...], ...]:
+        """All linear layers, those on the same inputs together."""
+        return (self.query, self.key, self.value), (self.attention_output,), (self.expand,), (self.contract,)
+
 
 @dataclass(frozen=True)
 class EmbeddingParts:
