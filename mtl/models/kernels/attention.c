@@ -21,28 +21,27 @@ typedef struct {
 } attention;
 
 /* C = A B, or C + A B, for ROWS rows and VECTORS * WIDTH columns; A has any strides, rows of B and C are contiguous. */
-#define TILE(ROWS, VECTORS)                                                                                       \
-    do {                                                                                                          \
-        floats sums[ROWS][VECTORS];                                                                               \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                                    \
-            _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                             \
-                sums[i][j] = add ? *(floats *)(c + (row + i) * c_row + column + j * WIDTH) : all(0.0f);           \
-        for (long k = 0; k < depth; k++) {                                                                        \
-            floats line[VECTORS];                                                                                 \
-            _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                             \
-                line[j] = *(const floats *)(b + k * b_row + column + j * WIDTH);                                  \
-            _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                                \
-                _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                         \
-                    sums[i][j] += a[(row + i) * a_row + k * a_column] * line[j];                                  \
-        }                                                                                                         \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                                    \
-            _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                             \
-                *(floats *)(c + (row + i) * c_row + column + j * WIDTH) = sums[i][j];                             \
+#define TILE(ROWS, VECTORS)                                                                                            \
+    do {                                                                                                               \
+        floats sums[ROWS][VECTORS];                                                                                    \
+        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                                         \
+            _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                                  \
+                sums[i][j] = add ? *(floats *)(c + (row + i) * c_row + column + j * WIDTH) : all(0.0f);                \
+        for (long k = 0; k < depth; k++) {                                                                             \
+            words line[VECTORS];                                                                                       \
+            _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                                  \
+                line[j] = *(const words *)(b + k * b_row + column + j * WIDTH);                                        \
+            _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                                     \
+                _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                              \
+                    sums[i][j] = multiplied(type, sums[i][j], a[(row + i) * a_row + k * a_column], line[j]);           \
+        }                                                                                                              \
+        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++)                                                         \
+            _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; j++)                                                  \
+                *(floats *)(c + (row + i) * c_row + column + j * WIDTH) = sums[i][j];                                  \
     } while (0)
 
-/* `columns` is a multiple of WIDTH. */
-static void product(float *c, long c_row, const float *a, long a_row, long a_column, const float *b, long b_row,
-                    long rows, long columns, long depth, int add) {
+INLINE void product_of(kind type, float *c, long c_row, const uint32_t *a, long a_row, long a_column, const uint32_t *b,
+                       long b_row, long rows, long columns, long depth, int add) {
     for (long column = 0; column < columns;) {
         const int two = columns - column >= 2 * WIDTH;
         long row = 0;
@@ -62,15 +61,59 @@ static void product(float *c, long c_row, const float *a, long a_row, long a_col
     }
 }
 
-/* Rows of one head, times `factor`, as floats with zeros up to `padded` columns. */
-INLINE void gather(kind type, float *to, long padded, const void *from, long stride, long first, long rows, long width,
-                   long offset, float factor) {
+/* Once for each type, not wherever it is called. `columns` is a multiple of WIDTH, `depth` counts words. */
+static void product(kind type, float *c, long c_row, const uint32_t *a, long a_row, long a_column, const uint32_t *b,
+                    long b_row, long rows, long columns, long depth, int add) {
+    if (type == BF16) product_of(BF16, c, c_row, a, a_row, a_column, b, b_row, rows, columns, depth, add);
+    else product_of(FP32, c, c_row, a, a_row, a_column, b, b_row, rows, columns, depth, add);
+}
+
+/* Products read words that follow each other along the sum, so a matrix is needed in up to three orders:
+
+   rows     a word holds neighbours of one row; words of a row follow each other;
+   columns  the transpose of that;
+   pairs    a word holds neighbours of one column; words of a row, or of two, follow each other.
+
+   Where a word is one float, pairs are rows. */
+
+/* Rows of one head with zeros up to `wide` elements, in floats or as they are. */
+INLINE void gather(kind type, uint32_t *to, long wide, const void *from, long stride, long first, long rows, long width,
+                   long offset) {
     for (long row = 0; row < rows; row++)
-        for (long at = 0; at < padded; at += WIDTH) {
+        for (long at = 0; at < wide; at += WIDTH) {
             floats here = all(0.0f);
-            if (at < width) here = load_some(type, from, (first + row) * stride + offset + at, width - at) * factor;
-            *(floats *)(to + row * padded + at) = here;
+            if (at < width) here = load_some(type, from, (first + row) * stride + offset + at, width - at);
+            store(PER_WORD(type) == 2 ? BF16 : FP32, to, row * wide + at, here);
         }
+}
+
+/* Floats as rows, in place where a word is one. */
+INLINE const uint32_t *as_rows(kind type, uint32_t *to, const float *from, long rows, long wide) {
+    if (PER_WORD(type) == 1) return (const uint32_t *)from;
+    for (long at = 0; at < rows * wide; at += WIDTH) store(BF16, to, at, *(const floats *)(from + at));
+    return to;
+}
+
+/* Of rows, the last of which may be alone in its pair. */
+INLINE const uint32_t *as_pairs(kind type, uint32_t *to, const uint32_t *from, long rows, long wide) {
+    if (PER_WORD(type) == 1) return from;
+    const uint16_t *halves_of = (const uint16_t *)from;
+    for (long row = 0; row < rows; row += 2)
+        for (long at = 0; at < wide; at += WIDTH) {
+            words here = __builtin_convertvector(*(const halves *)(halves_of + row * wide + at), words);
+            if (row + 1 < rows)
+                here |= __builtin_convertvector(*(const halves *)(halves_of + (row + 1) * wide + at), words) << 16;
+            *(words *)(to + row / 2 * wide + at) = here;
+        }
+    return to;
+}
+
+/* Of rows of `words` words; zeros for what is missing to `padded` rows. */
+static void as_columns(uint32_t *to, long padded, const uint32_t *from, long row_words, long rows, long words) {
+    for (long word = 0; word < words; word++) {
+        for (long row = 0; row < rows; row++) to[word * padded + row] = from[row * row_words + word];
+        for (long row = rows; row < padded; row++) to[word * padded + row] = 0;
+    }
 }
 
 INLINE void scatter(kind type, void *to, long stride, long first, const float *from, long padded, long rows, long width,
@@ -81,19 +124,11 @@ INLINE void scatter(kind type, void *to, long stride, long first, const float *f
                        width - at);
 }
 
-/* (rows, columns) to (columns, padded), zeros past the rows. */
-static void transpose(float *to, long padded, const float *from, long from_row, long rows, long columns) {
-    for (long column = 0; column < columns; column++) {
-        for (long row = 0; row < rows; row++) to[column * padded + row] = from[row * from_row + column];
-        for (long row = rows; row < padded; row++) to[column * padded + row] = 0.0f;
-    }
-}
-
-/* In place over the first `count` of `padded` scores; the rest become zeros. */
-static void softmax(float *scores, long count, long padded) {
+/* In place over the first `count` of `padded` scores, times `factor`; the rest become zeros. */
+static void softmax(float *scores, long count, long padded, float factor) {
     floats highest = all(-INFINITY), sum = all(0.0f);
     for (long at = 0; at < padded; at += WIDTH) {
-        floats here = chosen(LANES < (int32_t)(count - at), *(floats *)(scores + at), all(-INFINITY));
+        floats here = chosen(LANES < (int32_t)(count - at), *(floats *)(scores + at) * factor, all(-INFINITY));
         *(floats *)(scores + at) = here;
         highest = chosen(here > highest, here, highest);
     }
@@ -108,24 +143,14 @@ static void softmax(float *scores, long count, long padded) {
     for (long at = 0; at < padded; at += WIDTH) *(floats *)(scores + at) *= inverse;
 }
 
-/* Scores of queries already multiplied by 1 / sqrt(width), their softmax, and what dropout keeps of it, unscaled. */
-static void probabilities(const attention *its, long head, long first, long queries, long keys, long padded,
-                          const float *query, long query_row, const float *key_columns, float *found, int32_t *mask) {
-    product(found, padded, query, query_row, 1, key_columns, padded, queries, padded, its->head_width, 0);
-    for (long row = 0; row < queries; row++) {
-        softmax(found + row * padded, keys, padded);
-        if (its->drop.rows) keep_mask(mask + row * rounded_up(padded, 2 * WIDTH), &its->drop, first + row, head, padded);
-    }
-}
-
-/* Gradients of probabilities become those of scores, in place: P (dP - sum P dP) by row. */
-static void softmax_backward(float *changes, const float *found, long rows, long padded) {
+/* Gradients of probabilities become those of scores times `factor`, in place: P (dP - sum P dP) by row. */
+static void softmax_backward(float *changes, const float *found, long rows, long padded, float factor) {
     for (long row = 0; row < rows; row++, changes += padded, found += padded) {
         floats sum = all(0.0f);
         for (long at = 0; at < padded; at += WIDTH) sum += *(floats *)(changes + at) * *(const floats *)(found + at);
         const float mean = total(sum);
         for (long at = 0; at < padded; at += WIDTH)
-            *(floats *)(changes + at) = (*(floats *)(changes + at) - mean) * *(const floats *)(found + at);
+            *(floats *)(changes + at) = (*(floats *)(changes + at) - mean) * (*(const floats *)(found + at) * factor);
     }
 }
 
@@ -152,49 +177,67 @@ INLINE task task_of(const attention *its, long number) {
                   its->query_starts[sequence + 1]};
 }
 
-/* Floats of memory for one thread, handed out piece by piece; every piece begins on a cache line. */
+/* Words of memory for one thread, handed out piece by piece; every piece begins on a cache line. */
 typedef struct {
-    float *next;
+    void *next;
 } pieces;
 
 /* Memory for so many pieces of a head's keys, of scores of queries at once, and of queries at once; `longest` and `wide`
    are whole vectors, so that no piece is rounded up. */
-INLINE float *room(long of_keys, long of_scores, long of_queries, long longest, long wide) {
+INLINE void *room(long of_keys, long of_scores, long of_queries, long longest, long wide) {
     const long count = of_keys * longest * wide + QUERIES_AT_ONCE * (of_scores * longest + of_queries * wide);
     return aligned_alloc(64, 4 * (size_t)rounded_up(count, 16));
 }
 
-INLINE float *piece(pieces *from, long count) {
-    float *found = from->next;
-    from->next += rounded_up(count, 16);
+INLINE void *piece(pieces *from, long count) {
+    void *found = from->next;
+    from->next = (uint32_t *)found + rounded_up(count, 16);
     return found;
+}
+
+/* Softmax of the scores of `queries` from row `first` on, and what dropout keeps of it, unscaled. */
+static void probabilities(kind type, const attention *its, const task *here, long first, long queries,
+                          const uint32_t *query, long row_words, const uint32_t *key_columns, long words, float factor,
+                          float *found, int32_t *mask) {
+    const long padded = here->padded;
+    product(type, found, padded, query, row_words, 1, key_columns, padded, queries, padded, words, 0);
+    for (long row = 0; row < queries; row++) {
+        softmax(found + row * padded, here->keys, padded, factor);
+        if (its->drop.rows)
+            keep_mask(mask + row * rounded_up(padded, 2 * WIDTH), &its->drop, first + row, here->head, padded);
+    }
 }
 
 INLINE void forward(kind type, const attention *its, void *out, long out_stride, int threads) {
     const long width = its->head_width, wide = rounded_up(width, WIDTH), tasks = its->sequences * its->heads;
     const long longest = rounded_up(most(its->key_starts, its->sequences), 2 * WIDTH);
+    const long per = PER_WORD(type), row_words = wide / per, words = (width + per - 1) / per;
     const float factor = 1.0f / sqrtf((float)width);
 #pragma omp parallel num_threads(threads)
     {
-        float *memory = room(3, 2, 2, longest, wide);
+        void *memory = room(4, 3, 2, longest, wide);
 #pragma omp for schedule(dynamic, 4)
         for (long number = 0; number < tasks; number++) {
             const task here = task_of(its, number);
             const long keys = here.keys, padded = here.padded, offset = here.offset;
             pieces rest = {memory};
-            float *key = piece(&rest, keys * wide), *columns = piece(&rest, width * padded);
-            float *value = piece(&rest, keys * wide), *query = piece(&rest, QUERIES_AT_ONCE * wide);
+            uint32_t *key = piece(&rest, keys * wide), *key_columns = piece(&rest, wide * padded);
+            uint32_t *value = piece(&rest, keys * wide), *value_room = piece(&rest, keys * wide);
+            uint32_t *query = piece(&rest, QUERIES_AT_ONCE * wide), *kept_room = piece(&rest, QUERIES_AT_ONCE * padded);
             float *found = piece(&rest, QUERIES_AT_ONCE * padded), *attended = piece(&rest, QUERIES_AT_ONCE * wide);
-            int32_t *mask = (int32_t *)piece(&rest, QUERIES_AT_ONCE * rounded_up(padded, 2 * WIDTH));
-            gather(type, key, wide, its->key, its->key_stride, here.first_key, keys, width, offset, 1.0f);
-            transpose(columns, padded, key, wide, keys, width);
-            gather(type, value, wide, its->value, its->value_stride, here.first_key, keys, width, offset, 1.0f);
+            int32_t *mask = piece(&rest, QUERIES_AT_ONCE * rounded_up(padded, 2 * WIDTH));
+            gather(type, key, wide, its->key, its->key_stride, here.first_key, keys, width, offset);
+            gather(type, value, wide, its->value, its->value_stride, here.first_key, keys, width, offset);
+            as_columns(key_columns, padded, key, row_words, keys, words);
+            const uint32_t *value_pairs = as_pairs(type, value_room, value, keys, wide);
             for (long first = here.first_query; first < here.end_query; first += QUERIES_AT_ONCE) {
                 const long left = here.end_query - first, queries = left < QUERIES_AT_ONCE ? left : QUERIES_AT_ONCE;
-                gather(type, query, wide, its->query, its->query_stride, first, queries, width, offset, factor);
-                probabilities(its, here.head, first, queries, keys, padded, query, wide, columns, found, mask);
+                gather(type, query, wide, its->query, its->query_stride, first, queries, width, offset);
+                probabilities(type, its, &here, first, queries, query, row_words, key_columns, words, factor, found, mask);
                 if (its->drop.rows) mask_all(found, mask, queries, padded);
-                product(attended, wide, found, padded, 1, value, wide, queries, wide, keys, 0);
+                const uint32_t *kept = as_rows(type, kept_room, found, queries, padded);
+                product(type, attended, wide, kept, padded / per, 1, value_pairs, wide, queries, wide,
+                        (keys + per - 1) / per, 0);
                 scatter(type, out, out_stride, first, attended, wide, queries, width, offset, its->drop.scale);
             }
         }
@@ -207,44 +250,59 @@ INLINE void backward(kind type, const attention *its, const void *gradient, long
                      void *to_key, void *to_value, int threads) {
     const long width = its->head_width, wide = rounded_up(width, WIDTH), tasks = its->sequences * its->heads;
     const long longest = rounded_up(most(its->key_starts, its->sequences), 2 * WIDTH);
+    const long per = PER_WORD(type), row_words = wide / per, words = (width + per - 1) / per;
     const float factor = 1.0f / sqrtf((float)width);
 #pragma omp parallel num_threads(threads)
     {
-        float *memory = room(6, 3, 3, longest, wide);
+        void *memory = room(7, 6, 5, longest, wide);
 #pragma omp for schedule(dynamic, 4)
         for (long number = 0; number < tasks; number++) {
             const task here = task_of(its, number);
             const long keys = here.keys, padded = here.padded, offset = here.offset;
+            const long of_queries = QUERIES_AT_ONCE * wide, of_scores = QUERIES_AT_ONCE * padded;
             pieces rest = {memory};
-            float *key = piece(&rest, keys * wide), *key_columns = piece(&rest, width * padded);
-            float *value = piece(&rest, keys * wide), *value_columns = piece(&rest, width * padded);
+            uint32_t *key = piece(&rest, keys * wide), *key_columns = piece(&rest, wide * padded);
+            uint32_t *key_room = piece(&rest, keys * wide);
+            uint32_t *value = piece(&rest, keys * wide), *value_columns = piece(&rest, wide * padded);
             float *key_sums = piece(&rest, keys * wide), *value_sums = piece(&rest, keys * wide);
-            float *query = piece(&rest, QUERIES_AT_ONCE * wide), *above = piece(&rest, QUERIES_AT_ONCE * wide);
-            float *below = piece(&rest, QUERIES_AT_ONCE * wide), *found = piece(&rest, QUERIES_AT_ONCE * padded);
-            float *changes = piece(&rest, QUERIES_AT_ONCE * padded);
-            int32_t *mask = (int32_t *)piece(&rest, QUERIES_AT_ONCE * rounded_up(padded, 2 * WIDTH));
-            gather(type, key, wide, its->key, its->key_stride, here.first_key, keys, width, offset, 1.0f);
-            transpose(key_columns, padded, key, wide, keys, width);
-            gather(type, value, wide, its->value, its->value_stride, here.first_key, keys, width, offset, 1.0f);
-            transpose(value_columns, padded, value, wide, keys, width);
+            uint32_t *query = piece(&rest, of_queries), *query_room = piece(&rest, of_queries);
+            uint32_t *above = piece(&rest, of_queries), *above_room = piece(&rest, of_queries);
+            float *below = piece(&rest, of_queries), *found = piece(&rest, of_scores);
+            float *changes = piece(&rest, of_scores);
+            uint32_t *rows_room = piece(&rest, of_scores), *pairs_room = piece(&rest, of_scores);
+            int32_t *mask = piece(&rest, QUERIES_AT_ONCE * rounded_up(padded, 2 * WIDTH));
+            gather(type, key, wide, its->key, its->key_stride, here.first_key, keys, width, offset);
+            gather(type, value, wide, its->value, its->value_stride, here.first_key, keys, width, offset);
+            as_columns(key_columns, padded, key, row_words, keys, words);
+            as_columns(value_columns, padded, value, row_words, keys, words);
+            const uint32_t *key_pairs = as_pairs(type, key_room, key, keys, wide);
             memset(key_sums, 0, 4 * (size_t)(keys * wide));
             memset(value_sums, 0, 4 * (size_t)(keys * wide));
             for (long first = here.first_query; first < here.end_query; first += QUERIES_AT_ONCE) {
                 const long left = here.end_query - first, queries = left < QUERIES_AT_ONCE ? left : QUERIES_AT_ONCE;
-                gather(type, query, wide, its->query, its->query_stride, first, queries, width, offset, factor);
-                gather(type, above, wide, gradient, gradient_stride, first, queries, width, offset, its->drop.scale);
-                probabilities(its, here.head, first, queries, keys, padded, query, wide, key_columns, found, mask);
-                product(changes, padded, above, wide, 1, value_columns, padded, queries, padded, width, 0);
+                const long query_words = (queries + per - 1) / per;
+                gather(type, query, wide, its->query, its->query_stride, first, queries, width, offset);
+                gather(type, above, wide, gradient, gradient_stride, first, queries, width, offset);
+                const uint32_t *query_pairs = as_pairs(type, query_room, query, queries, wide);
+                const uint32_t *above_pairs = as_pairs(type, above_room, above, queries, wide);
+                probabilities(type, its, &here, first, queries, query, row_words, key_columns, words, factor, found, mask);
+                product(type, changes, padded, above, row_words, 1, value_columns, padded, queries, padded, words, 0);
                 if (its->drop.rows) mask_all(changes, mask, queries, padded);
-                softmax_backward(changes, found, queries, padded);
-                product(below, wide, changes, padded, 1, key, wide, queries, wide, keys, 0);
-                scatter(type, to_query, its->query_stride, first, below, wide, queries, width, offset, factor);
-                product(key_sums, wide, changes, 1, padded, query, wide, keys, wide, queries, 1);
+                softmax_backward(changes, found, queries, padded, factor * its->drop.scale);
+                const uint32_t *change_rows = as_rows(type, rows_room, changes, queries, padded);
+                product(type, below, wide, change_rows, padded / per, 1, key_pairs, wide, queries, wide,
+                        (keys + per - 1) / per, 0);
+                scatter(type, to_query, its->query_stride, first, below, wide, queries, width, offset, 1.0f);
+                const uint32_t *change_pairs = as_pairs(type, pairs_room, change_rows, queries, padded);
+                product(type, key_sums, wide, change_pairs, 1, padded, query_pairs, wide, keys, wide, query_words, 1);
                 if (its->drop.rows) mask_all(found, mask, queries, padded);
-                product(value_sums, wide, found, 1, padded, above, wide, keys, wide, queries, 1);
+                const uint32_t *kept_rows = as_rows(type, rows_room, found, queries, padded);
+                const uint32_t *kept_pairs = as_pairs(type, pairs_room, kept_rows, queries, padded);
+                product(type, value_sums, wide, kept_pairs, 1, padded, above_pairs, wide, keys, wide, query_words, 1);
             }
             scatter(type, to_key, its->key_stride, here.first_key, key_sums, wide, keys, width, offset, 1.0f);
-            scatter(type, to_value, its->value_stride, here.first_key, value_sums, wide, keys, width, offset, 1.0f);
+            scatter(type, to_value, its->value_stride, here.first_key, value_sums, wide, keys, width, offset,
+                    its->drop.scale);
         }
         free(memory);
     }

@@ -31,6 +31,14 @@ typedef uint16_t halves __attribute__((vector_size(2 * WIDTH), aligned(2), may_a
 /* What a tensor's elements are in memory; a constant wherever it is used, so that no branch is left of it. */
 typedef enum { FP32 = 0, BF16 = 1 } kind;
 
+/* How many elements a word holds that products multiply: a float, or two neighbours in bf16 where the processor multiplies
+   these in pairs. */
+#if defined(__AVX512BF16__)
+#define PER_WORD(type) ((type) == BF16 ? 2 : 1)
+#else
+#define PER_WORD(type) 1
+#endif
+
 INLINE long rounded_up(long count, long step) { return (count + step - 1) / step * step; }
 
 INLINE floats all(float value) { return value - (floats){0}; }
@@ -39,16 +47,19 @@ INLINE floats chosen(ints mask, floats yes, floats no) {
     return (floats)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 
+/* By halves: lane after lane would wait sixteen times for the sum before it. */
 INLINE float total(floats values) {
-    float sum = 0;
-    for (int lane = 0; lane < WIDTH; lane++) sum += values[lane];
-    return sum;
+    _Pragma("GCC unroll 4") for (int apart = WIDTH / 2; apart > 0; apart /= 2)
+        values += __builtin_shuffle(values, LANES ^ apart);
+    return values[0];
 }
 
 INLINE float largest(floats values) {
-    float found = values[0];
-    for (int lane = 1; lane < WIDTH; lane++) found = values[lane] > found ? values[lane] : found;
-    return found;
+    _Pragma("GCC unroll 4") for (int apart = WIDTH / 2; apart > 0; apart /= 2) {
+        const floats others = __builtin_shuffle(values, LANES ^ apart);
+        values = chosen(others > values, others, values);
+    }
+    return values[0];
 }
 
 INLINE floats widened(halves stored) { return (floats)(__builtin_convertvector(stored, words) << 16); }
@@ -94,6 +105,17 @@ INLINE void store_some(kind type, void *to, long at, floats values, long count) 
     char part[4 * WIDTH];
     store(type, part, 0, values);
     memcpy((char *)to + at * size, part, (size_t)(count * size));
+}
+
+/* `sum` and, lane by lane, the products of the elements in `one` and in `others`. */
+INLINE floats multiplied(kind type, floats sum, uint32_t one, words others) {
+#if defined(__AVX512BF16__)
+    if (type == BF16) {
+        const __m512bh first = (__m512bh)(one + (words){0}), second = (__m512bh)others;
+        return (floats)_mm512_dpbf16_ps((__m512)sum, first, second);
+    }
+#endif
+    return sum + (floats)(one + (words){0}) * (floats)others;
 }
 
 /* To within 2 units of the last place; below the smallest normal number that number. */
