@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import torch
 
 from mtl.errors import NonFiniteError
+from mtl.runtime.garbage import older_objects_left_alone
 from mtl.training.prepared import PreparedUpdate
 from mtl.training.update import Updater, UpdateResult
 
@@ -20,11 +21,12 @@ def run_updates(updates: Iterable[PreparedUpdate], updater: Updater, after_updat
     are skipped on the device itself.
     """
     guard = _Guard()
-    for update in updates:
-        result = updater.run(update)
-        guard.watch(result)
-        if after_update(result):
-            break
+    with older_objects_left_alone():
+        for update in updates:
+            result = updater.run(update)
+            guard.watch(result)
+            if after_update(result):
+                break
     guard.finish()
 
 
