@@ -12,9 +12,10 @@ Allocator = Literal["keep", "system"]
 
 # Of glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_NEVER = 2**31 - 1
-# Newest first: older versions of glibc refuse a threshold over 32 MiB.
-_MMAP_SIZES = (2**30, 2**25)
+_NEVER = -1
+# More than a tensor of most updates, and the most that older versions of glibc take. Larger blocks, as those of an
+# evaluation, are given back: of ever changing sizes, they would leave holes that none of them fits.
+_LARGEST_KEPT = 2**25
 
 
 def set_allocator(wanted: Allocator) -> str:
@@ -27,7 +28,6 @@ def set_allocator(wanted: Allocator) -> str:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:
         return "the C library has no way to keep freed memory; it is left as it is"
-    kept = any(mallopt(_MMAP_THRESHOLD, size) for size in _MMAP_SIZES)
-    if not (kept and mallopt(_TRIM_THRESHOLD, _NEVER)):
+    if not (mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT) and mallopt(_TRIM_THRESHOLD, _NEVER)):
         return "the C library refused to keep freed memory; it is left as it is"
     return "freed memory is kept for the next tensors (training.allocator=system changes that)"
