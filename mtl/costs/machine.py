@@ -32,7 +32,7 @@ class MachineKey(_Record):
     precision: str
     device: str
     kernels: str = "auto"
-    revision: int = 4
+    revision: int = 5
     """Raised where what a profile was measured of has changed: older ones are measured anew."""
 
     def path(self, cache: Path) -> Path:
