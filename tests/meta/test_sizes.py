@@ -7,6 +7,8 @@ from package_sources import PACKAGE, Module, all_modules, parse
 
 LONGEST_FILE = 300
 LONGEST_FUNCTION = 60
+# In C; ruff sees to that of Python.
+LONGEST_LINE = 120
 
 
 def too_long(module: Module) -> list[str]:
@@ -42,3 +44,12 @@ def test_giants_are_seen() -> None:
     assert len(too_long(parse("mtl.example", Path("example.py"), function))) == 1
     assert len(too_long(parse("mtl.example", Path("example.py"), "a = 1\n" * (LONGEST_FILE + 1)))) == 1
     assert too_long(parse("mtl.example", Path("example.py"), "a = 1\n" * LONGEST_FILE)) == []
+
+
+def test_files_in_c_are_short_and_no_line_is_long() -> None:
+    files = [path for pattern in ("*.c", "*.h") for path in PACKAGE.rglob(pattern)]
+    assert files
+    for path in files:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert len(lines) <= LONGEST_FILE, path.name
+        assert [number for number, line in enumerate(lines, 1) if len(line) > LONGEST_LINE] == [], path.name

@@ -149,3 +149,9 @@ def test_no_second_set_of_threads_comes_with_them(compiled_library: ctypes.CDLL)
     before, after = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert "omp" in before
     assert after == before
+
+
+def test_every_file_in_c_counts() -> None:
+    """One that is left out would change, and kernels compiled before would go on being used."""
+    there = {path.name for path in Path(compiled.__file__).parent.iterdir() if path.suffix in (".c", ".h")}
+    assert there == {*compiled._SOURCES, *compiled._HEADERS}

@@ -1,7 +1,7 @@
 /* AdamW on all parameters in one call. Reference: torch.optim.AdamW.
 
-   A step is bound by memory: every number is read and written once, a copy in bf16 is written on the way, and of rows of
-   a table that have never had a gradient, whose moments are zeros, only the elements themselves are read. */
+   A step is bound by memory: every number is read and written once, a copy in bf16 is written on the way, and of rows
+   of a table that have never had a gradient, whose moments are zeros, only the elements themselves are read. */
 
 #include <math.h>
 
@@ -10,8 +10,8 @@
 /* What a thread takes at once, in elements. */
 enum { PIECE = 1 << 14 };
 
-/* One parameter: its gradient of `type`, its moments, the steps that it has taken, and its copy in bf16 if it has one. Where
-   there is `reached`, rows of `width` elements with a zero in it have moments and a gradient of zero. */
+/* One parameter: its gradient of `type`, its moments, the steps that it has taken, and its copy in bf16 if it has one.
+   Where there is `reached`, rows of `width` elements with a zero in it have moments and a gradient of zero. */
 typedef struct {
     float *parameter, *mean, *square, *taken;
     void *copy;

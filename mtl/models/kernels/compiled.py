@@ -26,7 +26,7 @@ KernelChoice = Literal["auto", "compiled", "torch"]
 
 _HERE = Path(__file__).parent
 _SOURCES = ("adamw.c", "attention.c", "residual_norm.c", "square_sum.c")
-_HEADERS = ("vectors.h",)
+_HEADERS = ("products.h", "vectors.h")
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fPIC", "-fopenmp")
 _HASH_BYTES = hashlib.sha256().digest_size
 _loaded: ctypes.CDLL | None = None

@@ -88,7 +88,8 @@ INLINE void backward(kind type, const norm *its, const void *gradient, const voi
             for (long at = 0; at < width; at += WIDTH) {
                 floats below = (*(floats *)(scaled + at) - mean - *(floats *)(normed + at) * slope) * deviations[r];
                 store_some(type, to_residual, r * width + at, below, width - at);
-                if (its->drop.rows) store_some(type, to_inputs, r * width + at, kept(below, mask, at, its->drop.scale), width - at);
+                if (!its->drop.rows) continue;
+                store_some(type, to_inputs, r * width + at, kept(below, mask, at, its->drop.scale), width - at);
             }
         }
         memcpy(to_weight + part * width, weights, 4 * (size_t)width);

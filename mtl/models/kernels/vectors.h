@@ -31,8 +31,8 @@ typedef uint16_t halves __attribute__((vector_size(2 * WIDTH), aligned(2), may_a
 /* What a tensor's elements are in memory; a constant wherever it is used, so that no branch is left of it. */
 typedef enum { FP32 = 0, BF16 = 1 } kind;
 
-/* How many elements a word holds that products multiply: a float, or two neighbours in bf16 where the processor multiplies
-   these in pairs. */
+/* How many elements a word holds that products multiply: a float, or two neighbours in bf16 where the processor
+   multiplies these in pairs. */
 #if defined(__AVX512BF16__)
 #define PER_WORD(type) ((type) == BF16 ? 2 : 1)
 #else
