@@ -29,7 +29,7 @@ class WorkingWeights:
     def __init__(self, groups: Sequence[Sequence[nn.Linear]]) -> None:
         self._joints: list[tuple[Tensor, Tensor]] = []
         self._places: dict[nn.Linear, _Place] = {}
-        self._copies: dict[Tensor, Tensor] = {}
+        self._copies: dict[Tensor, tuple[Tensor, Tensor]] = {}
         self._written: dict[Tensor, tuple[int, int]] = {}
         for group in groups:
             rows = sum(layer.out_features for layer in group)
@@ -39,7 +39,9 @@ class WorkingWeights:
             for layer in group:
                 stop = start + layer.out_features
                 self._places[layer] = _Place(len(self._joints), start, stop)
-                self._copies[layer.weight], self._copies[layer.bias] = weight[start:stop], bias[start:stop]
+                # With the whole that they are rows of: in a copied model the two do not count changes together.
+                self._copies[layer.weight] = weight, weight[start:stop]
+                self._copies[layer.bias] = bias, bias[start:stop]
                 start = stop
             self._joints.append((weight, bias))
 
@@ -60,12 +62,12 @@ class WorkingWeights:
 
     def copy_of(self, parameter: Tensor) -> Tensor | None:
         """Where the optimiser writes the rounded parameter; None for one that is not kept here."""
-        return self._copies.get(parameter)
+        return self._copies[parameter][1] if parameter in self._copies else None
 
     def were_written(self, parameters: Sequence[Tensor]) -> None:
         """The optimiser has written the copies of these parameters, as far as there are any, and no others."""
         self._written = {parameter: _state(parameter) for parameter in parameters if parameter in self._copies}
-        torch.autograd.graph.increment_version([self._copies[parameter] for parameter in self._written])
+        torch.autograd.graph.increment_version([self._copies[parameter][0] for parameter in self._written])
 
 
 def _state(parameter: Tensor) -> tuple[int, int]:

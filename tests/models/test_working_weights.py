@@ -80,9 +80,14 @@ def test_evaluation_and_fp32_read_the_parameters() -> None:
         assert torch.equal(ops.linear_side_by_side(low, parts, working), ops.linear_side_by_side(low, parts))
 
 
-def test_a_backward_pass_after_the_step_is_refused() -> None:
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_backward_pass_after_the_step_is_refused(copied: bool) -> None:
     parts = layers()
     working = written(parts)
+    if copied:
+        # As every training has it: on a copy of the encoder that a run starts from.
+        working, parts = copy.deepcopy((working, parts))
+        working.were_written(list(nn.ModuleList(parts).parameters()))
     out = ops.linear_side_by_side(torch.randn(3, WIDTH).bfloat16().requires_grad_(), parts, working)
     working.were_written(list(nn.ModuleList(parts).parameters()))
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
