@@ -160,6 +160,34 @@ def test_any_size_and_type_of_gradient(count: int, dtype: torch.dtype, compiled_
     assert square_sum(compiled_library, [gradient]) == pytest.approx(float(gradient.double().square().sum()), rel=1e-6)
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.2])
+@pytest.mark.parametrize("width", [1, 13, 40])
+@pytest.mark.usefixtures("threads")
+def test_copies_are_written_in_rows_that_were_never_reached(
+    width: int, decay: float, compiled_library: ctypes.CDLL
+) -> None:
+    rows = 9
+    parts = {name: draw(seed, rows, width) for seed, name in enumerate(("parameter", "gradient"))}
+    moments = {name: torch.zeros(rows, width) for name in ("mean", "square")}
+    reached = (torch.arange(rows) % 3 == 0).to(torch.uint8)
+    parts["gradient"][reached == 0] = 0.0
+    whole = SteppedParameter(
+        parts["parameter"].clone(),
+        parts["gradient"],
+        *(moment.clone() for moment in moments.values()),
+        taken=torch.zeros(()),
+        rate=0.1,
+        decay=decay,
+    )
+    written = torch.zeros(rows, width, dtype=torch.bfloat16)
+    by_rows = SteppedParameter(
+        **parts, **moments, taken=torch.zeros(()), rate=0.1, decay=decay, copy=written, reached=reached
+    )
+    adamw_step(compiled_library, [whole, by_rows], (0.9, 0.999), 1e-8, 1.0)
+    assert torch.equal(by_rows.parameter, whole.parameter)
+    assert torch.equal(written, by_rows.parameter.bfloat16())
+
+
 def test_sums_of_squares_do_not_depend_on_threads(compiled_library: ctypes.CDLL, threads: int) -> None:
     tensors = [draw(seed, 30_000 + seed) for seed in range(4)]
     found = square_sum(compiled_library, tensors)

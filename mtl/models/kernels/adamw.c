@@ -68,7 +68,7 @@ INLINE void step_some(kind type, const stepped *its, const factors *by, long at,
 
 /* What is left of a step where gradient and moments are zero. */
 INLINE void decay_some(const stepped *its, const factors *by, long at, long end) {
-    if (by->keep == 1.0f) return;
+    if (by->keep == 1.0f && !its->copy) return;
     for (; at < end; at += WIDTH) {
         floats here = load_some(FP32, its->parameter, at, end - at) * by->keep;
         store_some(FP32, its->parameter, at, here, end - at);
