@@ -167,22 +167,16 @@ def test_copies_are_written_in_rows_that_were_never_reached(
     width: int, decay: float, compiled_library: ctypes.CDLL
 ) -> None:
     rows = 9
-    parts = {name: draw(seed, rows, width) for seed, name in enumerate(("parameter", "gradient"))}
-    moments = {name: torch.zeros(rows, width) for name in ("mean", "square")}
     reached = (torch.arange(rows) % 3 == 0).to(torch.uint8)
-    parts["gradient"][reached == 0] = 0.0
-    whole = SteppedParameter(
-        parts["parameter"].clone(),
-        parts["gradient"],
-        *(moment.clone() for moment in moments.values()),
-        taken=torch.zeros(()),
-        rate=0.1,
-        decay=decay,
-    )
+    gradient = draw(1, rows, width) * reached[:, None]
     written = torch.zeros(rows, width, dtype=torch.bfloat16)
-    by_rows = SteppedParameter(
-        **parts, **moments, taken=torch.zeros(()), rate=0.1, decay=decay, copy=written, reached=reached
-    )
+
+    def stepped(**further: Tensor) -> SteppedParameter:
+        moments = {name: torch.zeros(rows, width) for name in ("mean", "square")}
+        parts = {"parameter": draw(0, rows, width), "gradient": gradient, "taken": torch.zeros(())}
+        return SteppedParameter(**parts, **moments, **further, rate=0.1, decay=decay)
+
+    whole, by_rows = stepped(), stepped(copy=written, reached=reached)
     adamw_step(compiled_library, [whole, by_rows], (0.9, 0.999), 1e-8, 1.0)
     assert torch.equal(by_rows.parameter, whole.parameter)
     assert torch.equal(written, by_rows.parameter.bfloat16())
