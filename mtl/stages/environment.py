@@ -90,6 +90,16 @@ def start_hardware(config: RunConfig, stored: RunEnvironment | None, ranks: Rank
     return Hardware(device=device, precision=precision, reason=reason, threads=threads)
 
 
+def agree_on_kernels(ranks: Ranks) -> None:
+    """Leave torch to do the work on all ranks where any has no compiled kernels.
+
+    Each takes the optimiser's steps for itself: rounded in two ways, weights would drift apart.
+    """
+    without = compiled_kernels() is None
+    if ranks.any([without])[0] and not without:
+        logger.info("another rank has no compiled kernels: %s", choose_kernels("torch"))
+
+
 def _default_threads(ranks: Ranks) -> int:
     if ranks.size == 1 or "OMP_NUM_THREADS" in os.environ:
         return torch.get_num_threads()

@@ -25,7 +25,14 @@ from mtl.stages.checks import check_config
 from mtl.stages.context import RunContext, Unit
 from mtl.stages.continuing import check_resumed_config, record_environment
 from mtl.stages.datasets import load_evaluated_data, load_task_data
-from mtl.stages.environment import Hardware, RunEnvironment, describe_run, read_environment, start_hardware
+from mtl.stages.environment import (
+    Hardware,
+    RunEnvironment,
+    agree_on_kernels,
+    describe_run,
+    read_environment,
+    start_hardware,
+)
 from mtl.stages.finetuning_start import finetuning_start
 from mtl.stages.initial import load_initial_weights
 from mtl.stages.shared_start import RankLock, check_same_start
@@ -77,6 +84,7 @@ def _run(
     hardware = ranks.together(
         lambda: start_hardware(config, read_environment(run.environment) if resume else None, ranks)
     )
+    agree_on_kernels(ranks)
     try:
         context = ranks.first_before_others(lambda: _load(config, names, hardware, signals, ranks))
         signals.agree_and_raise()
