@@ -5,6 +5,7 @@ and takes no step. So what is summed never depends on which rank holds which tas
 parameters.
 """
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -54,11 +55,10 @@ class GradientReduction:
         if ranks.size > 1:
             # Backward reaches the last layers first.
             self._buckets = _buckets([each for each in model.encoder.parameters() if each.requires_grad][::-1])
-            for bucket in self._buckets:
+            for number, bucket in enumerate(self._buckets):
+                hook = partial(_arrived, weakref.ref(self), number)
                 for parameter in bucket.parameters:
-                    parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
-                        partial(self._arrived, bucket)
-                    )
+                    parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
 
     @contextmanager
     def overlapping(self, last: bool) -> Iterator[None]:
@@ -111,6 +111,16 @@ class GradientReduction:
                 return
             following.fill()
             self._waits.append(self._ranks.begin_adding(following.buffer))
+
+
+def _arrived(reduction: "weakref.ref[GradientReduction]", number: int, parameter: nn.Parameter) -> None:
+    """A gradient of bucket ``number`` is complete.
+
+    The collector does not see what a parameter's hooks hold: through them a model would hold itself for ever.
+    """
+    alive = reduction()
+    if alive is not None:
+        alive._arrived(alive._buckets[number], parameter)
 
 
 def _buckets(parameters: Sequence[nn.Parameter]) -> list[_Bucket]:

@@ -1,7 +1,9 @@
 """One process, two and three gloo ranks: the same updates, gradients, weights and scores."""
 
 import dataclasses
+import gc
 import json
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +110,14 @@ def test_parameters_that_are_not_trained_are_not_summed() -> None:
     frozen = next(model.encoder.parameters()).requires_grad_(False)
     GradientReduction(model, Ranks(0, 2))
     assert frozen.grad is None
+
+
+def test_a_model_is_gone_after_its_training() -> None:
+    model = toy_model()
+    reduction, kept = GradientReduction(model, Ranks(0, 2)), weakref.ref(model)
+    del model, reduction
+    gc.collect()
+    assert kept() is None
 
 
 def test_long_examples_are_tried_one_by_one_after_memory_ran_out_on_shorter_ones() -> None:
