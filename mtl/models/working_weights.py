@@ -22,8 +22,9 @@ class _Place(NamedTuple):
 class WorkingWeights:
     """The rounded weights of layers, by groups that stand side by side.
 
-    They are what an optimiser wrote in its last step, as long as the parameters have not changed since. A change of a
-    parameter's ``data``, which autograd does not count, goes unseen until the next step.
+    They are what an optimiser wrote in its last step, as long as the parameters have not changed since, and are written
+    from when they are first asked for. A change of a parameter's ``data``, which autograd does not count, goes unseen
+    until the next step.
     """
 
     def __init__(self, groups: Sequence[Sequence[nn.Linear]]) -> None:
@@ -31,6 +32,7 @@ class WorkingWeights:
         self._places: dict[nn.Linear, _Place] = {}
         self._copies: dict[Tensor, tuple[Tensor, Tensor]] = {}
         self._written: dict[Tensor, tuple[int, int]] = {}
+        self._asked_for = False
         for group in groups:
             rows = sum(layer.out_features for layer in group)
             weight = torch.empty(rows, group[0].in_features, dtype=torch.bfloat16)
@@ -52,6 +54,7 @@ class WorkingWeights:
 
     def of(self, layers: Sequence[nn.Linear]) -> tuple[Tensor, Tensor] | None:
         """Weights (sum of E, D) and biases of layers that follow each other in a group; None if not written."""
+        self._asked_for = True
         for layer in layers:
             for parameter in (layer.weight, layer.bias):
                 if self._written.get(parameter) != _state(parameter):
@@ -61,12 +64,13 @@ class WorkingWeights:
         return weight[first.start : last.stop], bias[first.start : last.stop]
 
     def copy_of(self, parameter: Tensor) -> Tensor | None:
-        """Where the optimiser writes the rounded parameter; None for one that is not kept here."""
-        return self._copies[parameter][1] if parameter in self._copies else None
+        """Where the optimiser writes the rounded parameter; None for one that nobody reads here."""
+        return self._copies[parameter][1] if self._asked_for and parameter in self._copies else None
 
     def were_written(self, parameters: Sequence[Tensor]) -> None:
         """The optimiser has written the copies of these parameters, as far as there are any, and no others."""
-        self._written = {parameter: _state(parameter) for parameter in parameters if parameter in self._copies}
+        written = [parameter for parameter in parameters if self.copy_of(parameter) is not None]
+        self._written = {parameter: _state(parameter) for parameter in written}
         torch.autograd.graph.increment_version([self._copies[parameter][0] for parameter in self._written])
 
 

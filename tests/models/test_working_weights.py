@@ -20,6 +20,7 @@ def layers() -> list[nn.Linear]:
 def written(parts: list[nn.Linear]) -> WorkingWeights:
     """As an optimiser leaves them; every copy is 7, to be told from a rounded parameter."""
     working = WorkingWeights([parts])
+    assert working.of(parts) is None
     for parameter in nn.ModuleList(parts).parameters():
         place = working.copy_of(parameter)
         assert place is not None
@@ -43,6 +44,16 @@ def test_side_by_side_in_any_run_of_layers() -> None:
         assert found is not None
         assert torch.equal(found[0], torch.cat([part.weight.detach().bfloat16() for part in chosen]))
         assert torch.equal(found[1], torch.cat([part.bias.detach().bfloat16() for part in chosen]))
+
+
+def test_nothing_is_written_that_nobody_has_asked_for() -> None:
+    parts = layers()
+    working = WorkingWeights([parts])
+    assert working.copy_of(parts[0].weight) is None
+    working.were_written([parts[0].weight])
+    assert working.of(parts[:1]) is None
+    assert working.copy_of(parts[0].weight) is not None
+    assert working.copy_of(nn.Linear(2, 2).weight) is None
 
 
 @pytest.mark.parametrize(

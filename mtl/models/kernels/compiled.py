@@ -28,6 +28,7 @@ _HERE = Path(__file__).parent
 _SOURCES = ("adamw.c", "attention.c", "residual_norm.c", "square_sum.c")
 _HEADERS = ("products.h", "vectors.h")
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fPIC", "-fopenmp")
+_LIBRARIES = ("-lm",)
 _HASH_BYTES = hashlib.sha256().digest_size
 _loaded: ctypes.CDLL | None = None
 
@@ -99,7 +100,7 @@ def _user_directory() -> Path:
 
 def _fingerprint(compiler: str) -> str:
     """Of all that the result depends on: a home directory may be shared by machines of several kinds."""
-    digest = hashlib.sha256(repr(_FLAGS).encode())
+    digest = hashlib.sha256(repr((_FLAGS, _LIBRARIES)).encode())
     for name in (*_SOURCES, *_HEADERS):
         digest.update((_HERE / name).read_bytes())
     digest.update(_run([compiler, "--version"]).encode())
@@ -126,7 +127,7 @@ def _compile(compiler: str, path: Path) -> None:
                 _run([compiler, *_FLAGS, "-c", str(_HERE / name), "-o", objects[-1]])
             # Not linked with OpenMP: torch has loaded one already, and threads of a second would fight for the cores.
             linked = Path(aside, path.name)
-            _run([compiler, "-shared", *objects, "-o", str(linked)])
+            _run([compiler, "-shared", *objects, *_LIBRARIES, "-o", str(linked)])
             with linked.open("r+b") as file:
                 file.write(hashlib.sha256(file.read()).digest())
                 file.flush()
