@@ -72,12 +72,14 @@ def adamw_step(
 ) -> None:
     """Take a step of AdamW (Loshchilov and Hutter 2019, algorithm 2) in place, gradients divided by ``excess``."""
     table = np.array([each.row() for each in stepped], _STEPPED)
-    library.mtl_adamw(
-        ctypes.c_void_p(table.ctypes.data),
-        ctypes.c_long(len(table)),
-        ctypes.byref(_Settings(*betas, epsilon, excess)),
-        torch.get_num_threads(),
-    )
+    # A profile would know nothing of it otherwise: kernels are no operators of torch.
+    with torch.profiler.record_function("mtl_adamw"):
+        library.mtl_adamw(
+            ctypes.c_void_p(table.ctypes.data),
+            ctypes.c_long(len(table)),
+            ctypes.byref(_Settings(*betas, epsilon, excess)),
+            torch.get_num_threads(),
+        )
     # Whoever keeps a parameter for a backward pass hears that it has changed.
     torch.autograd.graph.increment_version([each.parameter for each in stepped])
 
@@ -90,7 +92,8 @@ def square_sum(library: ctypes.CDLL, tensors: Sequence[Tensor]) -> float:
     table = np.array(rows, _COUNTED)
     library.mtl_square_sum.restype = ctypes.c_double
     arguments = (ctypes.c_void_p(table.ctypes.data), ctypes.c_long(len(table)), torch.get_num_threads())
-    found: float = library.mtl_square_sum(*arguments)
+    with torch.profiler.record_function("mtl_square_sum"):
+        found: float = library.mtl_square_sum(*arguments)
     return found
 
 
